@@ -201,6 +201,7 @@ struct reading_sock {
 	unsigned n_levels;
 	char sleeps_in[48]; /* result of a majority vote over the samples */
 	int votes;
+	bool full; /* the vote is over samples with a full buffer */
 };
 
 static void on_queue(void *arg, const struct sockmem_row *row)
@@ -214,11 +215,11 @@ static void on_queue(void *arg, const struct sockmem_row *row)
 	s->now.full += 4ULL * row->rmem >= 3ULL * row->rcvbuf;
 }
 
-static void sample_state(struct reading_sock *s, int root)
+/* Reads the reader's state, and the function in which it sleeps, "" if unknown. */
+static void sample_state(struct reading_sock *s, int root, char sleeps_in[64])
 {
 	const struct thread *th = threads_reader(&s->threads);
 	struct proc_stat st = {.state = 0};
-	char name[64];
 	bool there = th && !proc_stat(root, s->threads.pid, th->tid, &st);
 
 	s->asleep = st.state == 'S' || st.state == 'D';
@@ -227,13 +228,25 @@ static void sample_state(struct reading_sock *s, int root)
 	s->now.sampled++;
 	s->now.slept += s->asleep;
 	s->now.stopped += st.state == 'T' || st.state == 't';
-	if (s->asleep && proc_read(root, name, sizeof(name), "proc/%d/task/%d/wchan",
-				   s->threads.pid, th->tid) > 1) {
-		/* Boyer-Moore vote: finds the value that more than half of the samples have. */
-		if (!s->votes)
-			snprintf(s->sleeps_in, sizeof(s->sleeps_in), "%.47s", name);
-		s->votes += strcmp(s->sleeps_in, name) ? -1 : 1;
-	}
+	if (s->asleep &&
+	    proc_read(root, sleeps_in, 64, "proc/%d/task/%d/wchan", s->threads.pid, th->tid) <= 1)
+		*sleeps_in = '\0';
+}
+
+/*
+ * Boyer-Moore vote: finds the value that more than half of the samples have. After the first sample
+ * with a full buffer, only such samples count, because waiting for data does no harm.
+ */
+static void vote(struct reading_sock *s, const char *sleeps_in, bool full)
+{
+	if (!*sleeps_in || full < s->full)
+		return;
+	if (full > s->full)
+		s->votes = 0;
+	s->full = full;
+	if (!s->votes)
+		snprintf(s->sleeps_in, sizeof(s->sleeps_in), "%.47s", sleeps_in);
+	s->votes += strcmp(s->sleeps_in, sleeps_in) ? -1 : 1;
 }
 
 /*
@@ -263,17 +276,18 @@ static void sample_received(struct reading_sock *s, int root)
 /* Samples the queue's fill level and the function in which the reader waits. */
 static void sample_socket(struct reading_sock *s, int root, struct owners *owners)
 {
+	const uint64_t full = s->now.full;
+	char sleeps_in[64] = "";
 	struct netns ns;
 
 	if (!s->threads.pid)
 		return;
-	sample_state(s, root);
-	if (s->id.tcp)
-		return;
-	if (owners_netns_open(owners, s->id.netns, &ns, NULL))
-		return;
-	sockmem_udp(&ns, s->id.family, s->id.port, on_queue, s);
-	netns_close(&ns);
+	sample_state(s, root, sleeps_in);
+	if (!s->id.tcp && !owners_netns_open(owners, s->id.netns, &ns, NULL)) {
+		sockmem_udp(&ns, s->id.family, s->id.port, on_queue, s);
+		netns_close(&ns);
+	}
+	vote(s, sleeps_in, s->now.full > full);
 }
 
 /*

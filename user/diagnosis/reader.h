@@ -69,7 +69,8 @@ struct reading_socket {
 	/* 0 if unknown, on a CPU, runnable (otherwise asleep), throttled over all CPUs */         \
 	Q(window_ns) Q(run_ns) Q(wait_ns) Q(throttled_ns)                                          \
 	B(stopped) /* by a signal or debugger, in most samples */                                  \
-	T(sleeps_in, 48) /* kernel function in which it usually slept, "" if unknown */            \
+	/* kernel function in which it usually slept (with a full buffer, if it was), or "" */     \
+	T(sleeps_in, 48)                                                                           \
 	/* Queue while it slept, to tell a blocked reader from an idle reader: number of samples,  \
 	 * how many were three quarters full, mean truesize. */                                    \
 	U(samples) U(full) Q(queue_bytes)                                                          \

@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -332,5 +333,66 @@ CASE(queue_of_a_sleeper)
 	owners_close(o);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+	close(tx);
+}
+
+/* A reader that waits for data for longer than it sleeps while packets wait: the sleep is named. */
+CASE(sleep_with_a_full_buffer)
+{
+	struct reading_socket id = {.family = AF_INET};
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int rx = socket(AF_INET, SOCK_DGRAM, 0), tx = socket(AF_INET, SOCK_DGRAM, 0), size = 2304;
+	int slash = proc_root(NULL);
+	struct pollfd data = {.fd = rx, .events = POLLIN};
+	socklen_t len = sizeof(at);
+	char waits_in[64], sleeps_in[64];
+	struct reading got = {};
+	struct stat st;
+	pid_t pid;
+
+	assert_int_equal(setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
+	assert_int_equal(bind(rx, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(getsockname(rx, (struct sockaddr *)&at, &len), 0);
+	assert_int_equal(connect(tx, (struct sockaddr *)&at, len), 0);
+	id.port = ntohs(at.sin_port);
+	id.inode = fstat(rx, &st) ? 0 : st.st_ino;
+	id.netns = stat("/proc/self/ns/net", &st) ? 0 : (uint32_t)st.st_ino;
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		poll(&data, 1, -1);
+		while (1)
+			pause();
+	}
+	close(rx);
+	await_sleep(pid);
+	proc_read(slash, waits_in, sizeof(waits_in), "proc/%d/wchan", pid);
+	assert_int_equal(owners_open(&o, NULL, &(struct error){}), 0);
+	r = readings_new(o);
+	for (int i = 0; i < 2; i++) {
+		readings_note(r, &id, 1);
+		readings_interval(r);
+	}
+	for (int i = 0; i < 6; i++)
+		readings_sample(r);
+	for (int i = 0; i < 20; i++)
+		send(tx, "full", 4, 0);
+	do {
+		await_sleep(pid);
+		if (proc_read(slash, sleeps_in, sizeof(sleeps_in), "proc/%d/wchan", pid) <= 1)
+			skip(); /* the kernel or the tests' user hides this */
+	} while (!strcmp(sleeps_in, waits_in));
+	readings_sample(r);
+	readings_note(r, &id, 1);
+	readings_interval(r);
+	assert_int_equal(readings_get(r, id.inode, &got), 0);
+	if (!got.full)
+		skip(); /* loopback is down */
+	assert_string_equal(got.sleeps_in, sleeps_in);
+	readings_close(r);
+	owners_close(o);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(slash);
 	close(tx);
 }
