@@ -59,6 +59,11 @@ def reasons_and_counters():
                          ("RcvbufErrors", "lost at stage rcvbuf"),
                          ("UdpNoPorts", "lost at stage udp_lookup"),
                          ("TcpExtTCPBacklogDrop", "lost at stage tcp_backlog"),
+                         ("InErrors", "Udp:InErrors: counts lost packets\n", "socket_filter", "Icmp:InErrors"),
+                         ("UdpInErrors", "Udp:InErrors: ", "rcvbuf, udp_mem, udp_csum"),
+                         ("Udp:InErrors", "Udp:InErrors: "),
+                         ("Udp6InErrors", "Udp6InErrors: "),
+                         ("TcpRetransSegs", "pktledger trace --balance tcp"),
                          ("rx_missed_errors", "counter of i40e (every count is a lost packet)"),
                          ("tp_drops", "capture-ring", "tcpdump -B"),
                          ("RetransSegs", "pktledger trace --balance tcp"),
@@ -68,6 +73,7 @@ def reasons_and_counters():
                          ("udp-lookup", "udp_lookup           proven: lab")):
         out = pktledger("check", "--explain", name).out
         assert all(w in out for w in words), (name, out)
+    assert pktledger("check", "--explain", "RcvbufErrors").out.count("receive buffer of the socket") == 1 + 1  # "... was full"
     bad = pktledger("check", "--explain", "rx_no_such_counter")
     assert bad.status == 2 and "unknown finding, stage, drop reason or counter" in bad.err, bad
 

@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "report/document.h"
 #include "base/watch.h"
+#include "ledger/ledger.h"
 #include "drops/stagemap.h"
 #include "report/print.h"
 
@@ -425,9 +426,9 @@ static const struct opt_group check_groups[] = {
 	{0},
 };
 
-static void explain_stage(const struct print_view *v, enum stage s)
+static void explain_stage(const struct print_view *v, const char *title, enum stage s)
 {
-	print_about(v, stage_title(s), NULL, stage_facts[s].what);
+	print_about(v, title, NULL, stage_facts[s].what);
 	print_about(v, "Causes", NULL, stage_facts[s].causes);
 	print_about(v, "What to do", NULL, stage_facts[s].remedy);
 }
@@ -448,7 +449,7 @@ static bool explain_reason(const struct print_view *v, const char *name)
 			 stage_name(row->stage), class_name(row->class));
 		print_about(v, title, NULL, row->note);
 		if (row->stage != last)
-			explain_stage(v, row->stage);
+			explain_stage(v, stage_title(row->stage), row->stage);
 		last = row->stage;
 		found = true;
 	}
@@ -470,15 +471,56 @@ static void explain_finding(const struct print_view *v, const struct finding_row
 static const struct {
 	const char *counter, *finding;
 } explained[] = {
-	{"tp_drops", "capture-ring"},	      {"RetransSegs", "tcp-retransmitted"},
-	{"SndbufErrors", "sndbuf"},	      {"time_squeeze", "cpu-budget"},
-	{"flow_limit", "backlog-flow-limit"}, {"insert_failed", "netfilter-clash"},
-	{"rx_dropped", "l2-stray"},	      {"rx_otherhost_dropped", "l2-stray"},
-	{"queue_dropped", "nfqueue"},	      {"ReasmReqds", "frag-arriving"},
-	{"FragCreates", "frag-leaving"},      {"ListenOverflows", "tcp-listen-own"},
-	{"PruneCalled", "tcp-prune"},	      {"SyncookiesFailed", "tcp-cookie"},
-	{"TCPReqQFullDrop", "tcp-listen-syn"}, {"TCPMD5NotFound", "tcp-signature"},
+	{"tp_drops", "capture-ring"},
+	{"Tcp:RetransSegs", "tcp-retransmitted"},
+	{"Udp:SndbufErrors", "sndbuf"},
+	{"time_squeeze", "cpu-budget"},
+	{"flow_limit", "backlog-flow-limit"},
+	{"insert_failed", "netfilter-clash"},
+	{"rx_dropped", "l2-stray"},
+	{"rx_otherhost_dropped", "l2-stray"},
+	{"queue_dropped", "nfqueue"},
+	{"Ip:ReasmReqds", "frag-arriving"},
+	{"Ip:FragCreates", "frag-leaving"},
+	{"TcpExt:ListenOverflows", "tcp-listen-own"},
+	{"TcpExt:PruneCalled", "tcp-prune"},
+	{"TcpExt:SyncookiesFailed", "tcp-cookie"},
+	{"TcpExt:TCPReqQFullDrop", "tcp-listen-syn"},
+	{"TcpExt:TCPMD5NotFound", "tcp-signature"},
 };
+
+/* Explains a kernel counter that the counter check compares with several stages. */
+static bool explain_sum(const struct print_view *v, const char *name)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < counter_rules_n; i++) {
+		const struct counter_rule *rule = &counter_rules[i];
+		const bool v4 = judge_counter_called(rule->name4, name);
+		char title[256], text[512] = "";
+		uint64_t listed = 0;
+
+		if (rule->scope != COUNTER_HOST ||
+		    (!v4 && !judge_counter_called(rule->name6, name)))
+			continue;
+		for (const struct counter_member *m = rule->set; m->stage != STAGE_NONE; m++) {
+			const size_t n = strlen(text);
+
+			if (!(listed >> m->stage & 1))
+				snprintf(text + n, sizeof(text) - n, "%s%s",
+					 n ? ", " : "Stages: ", stage_name(m->stage));
+			listed |= 1ULL << m->stage;
+		}
+		if (rule->note)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text),
+				 ". The counter %s.", rule->note);
+		snprintf(title, sizeof(title), "%s: counts lost packets",
+			 v4 ? rule->name4 : rule->name6);
+		print_about(v, title, NULL, text);
+		found = true;
+	}
+	return found;
+}
 
 /* Explains a kernel or driver counter, named as in nstat, netstat and ethtool -S. */
 static bool explain_counter(const struct print_view *v, const char *name)
@@ -492,13 +534,12 @@ static bool explain_counter(const struct print_view *v, const char *name)
 	char title[256], text[512];
 
 	if (found) {
-		snprintf(title, sizeof(title), "%s: counts packets lost at stage %s", name,
-			 stage_name(stage));
-		print_about(v, title, NULL, stage_title(stage));
-		explain_stage(v, stage);
+		snprintf(title, sizeof(title), "%s: counts packets lost at stage %s (%s)", name,
+			 stage_name(stage), stage_title(stage));
+		explain_stage(v, title, stage);
 	}
 	for (unsigned i = 0; i < LENGTH(explained); i++) {
-		if (strcmp(explained[i].counter, name))
+		if (!judge_counter_called(explained[i].counter, name))
 			continue;
 		explain_finding(v, finding_row(explained[i].finding));
 		found = true;
@@ -516,7 +557,7 @@ static bool explain_counter(const struct print_view *v, const char *name)
 		print_about(v, title, NULL, text);
 		found = true;
 	}
-	return found;
+	return found || explain_sum(v, name);
 }
 
 /*
@@ -538,7 +579,7 @@ static int explain(const char *named, struct error *err)
 	for (enum stage s = 0; s < STAGE_COUNT; s++) {
 		if (strcmp(stage_name(s), id))
 			continue;
-		explain_stage(&v, s);
+		explain_stage(&v, stage_title(s), s);
 		found = true;
 	}
 	for (unsigned i = 0; i < finding_rows_n; i++) {

@@ -120,6 +120,9 @@ uint64_t judge_softnet(const struct facts *f, const char *what, bool total);
  */
 bool judge_counter_stage(const char *name, enum stage *stage);
 
+/* Compares names. "Udp:NoPorts" is also called UdpNoPorts (nstat) and NoPorts (netstat). */
+bool judge_counter_called(const char *counter, const char *name);
+
 /*
  * Judge each area, from the end of a packet's path to its start, because the receiver is nearest to
  * the cause.

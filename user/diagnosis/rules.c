@@ -227,8 +227,7 @@ static const struct {
 	{"Tcp:RetransSegs", NULL, STAGE_TCP, .of = EVENTS, FLAG(retransmits)},
 };
 
-/* Compares names. "Udp:NoPorts" is also called UdpNoPorts (nstat) and NoPorts (netstat). */
-static bool is_called(const char *counter, const char *name)
+bool judge_counter_called(const char *counter, const char *name)
 {
 	const char *colon = counter ? strchr(counter, ':') : NULL;
 	const size_t n = colon ? (size_t)(colon - counter) : 0;
@@ -242,8 +241,8 @@ bool judge_counter_stage(const char *name, enum stage *stage)
 {
 	for (unsigned i = 0; i < LENGTH(rules); i++) {
 		*stage = rules[i].stage;
-		if (rules[i].of != EVENTS &&
-		    (is_called(rules[i].name4, name) || is_called(rules[i].name6, name)))
+		if (rules[i].of != EVENTS && (judge_counter_called(rules[i].name4, name) ||
+					      judge_counter_called(rules[i].name6, name)))
 			return true;
 	}
 	return false;
