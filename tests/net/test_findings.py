@@ -114,7 +114,7 @@ def link_that_is_down():
     assert (row["stage"], row["packets"]) == ("qdisc", 100), row
     assert {cause["location"] for cause in row["causes"]} == {"noop_enqueue"}, row
     found = assert_findings(document["end"]["findings"], "qdisc-noop")
-    assert "v-tx: the link was down" in found["cause"] and "full" not in found["cause"], found
+    assert "The link of v-tx was down" in found["cause"] and "full" not in found["cause"], found
 
 
 @case

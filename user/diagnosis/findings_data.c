@@ -311,18 +311,18 @@ const struct finding_row finding_rows[] = {
 		"net.ipv4.tcp_limit_output_bytes",
 	 .command = "tc -s qdisc show dev {ifname}"},
 	{STAGE_QDISC, "qdisc-no-carrier", SEVERITY_ERROR, PROOF_LAB, HAS(no_carrier),
-	 .cause = "[{ifname} has no carrier: ]the kernel discards packets sent on an interface without "
+	 .cause = "[{ifname} has no carrier. ]The kernel discards packets sent on an interface without "
 		  "a link. send() succeeded.",
 	 .about = "The cable, the switch port, the other end of a veth, or every port of a bridge "
 		  "is down. Addresses and routes stay, unless "
 		  "net.ipv4.conf.all.ignore_routes_with_linkdown is 1. No counter of the queue "
-		  "moves.",
+		  "increases.",
 	 .fix = "connect the link, or route around it", .command = "ip -d link show dev {ifname}"},
 	{STAGE_QDISC, "qdisc-noop", SEVERITY_WARNING, PROOF_LAB,
 	 /* second pattern: packets still queued when RTNL is released */
 	 .location = "*noop_enqueue* *rtnl_unlock*",
-	 .cause = "[{ifname}: the link was down, or the qdisc was being replaced, so there was no queue. "
-		  "]send() succeeded.",
+	 .cause = "The link[ of {ifname}] was down, or the qdisc was being replaced, so there was no queue. "
+		  "send() succeeded.",
 	 .fix = "keep the link up, and do not replace qdiscs under traffic",
 	 .command = "ip -s -s link show dev {ifname}"},
 	{STAGE_QDISC, "qdisc-horizon", SEVERITY_WARNING, PROOF_DATA,
