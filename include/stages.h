@@ -464,10 +464,10 @@ STAGE(TCP_STATE, "tcp_state", "state of the TCP connection",
 	.hook = "kfree_skb: TCP_RESET, TCP_CLOSE, TCP_RFC7323_*, TCP_INVALID_*, NO_SOCKET",
 	.limit = "in trace only",
 	.what = "The segment did not fit the state of the connection: closed, reset, outside of "
-		"the window, time stamp too old, or no such connection. Data that was already "
+		"the window, timestamp too old, or no such connection. Data that was already "
 		"received is expected. Shown by `trace`, `top` and `export` only.",
 	.causes = "A port without a listener. A connection that one end closed. A middlebox that "
-		"lost its state. A host behind NAT whose time stamps go backwards (PAWS).",
+		"lost its state. A host behind NAT whose timestamps go backwards (PAWS).",
 	.remedy = "List connections with `ss -tan`. Such drops are normal at the end of a "
 		"connection. `nstat -az 'TcpExt*'` counts the reasons.")
 STAGE(TCP_RCVBUF, "tcp_rcvbuf", "receive buffer of the TCP socket",
