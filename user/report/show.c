@@ -230,10 +230,11 @@ const struct ledgers_document *show_unbalanced(const struct ledgers *l)
 {
 	for (unsigned i = 0; i < l->documents; i++) {
 		const struct json_object *d = l->document[i].json;
+		const struct json_object *joined = json_get(d, "joined");
 
+		/* other hosts may know what was undecided on this one */
 		if (json_denies(d, "outcomes_agree") || json_denies(d, "sums_agree") ||
-		    json_denies(json_get(d, "joined"), "balanced") ||
-		    json_denies(json_get(d, "end"), "balanced"))
+		    json_denies(joined ? joined : json_get(d, "end"), "balanced"))
 			return &l->document[i];
 	}
 	return NULL;
