@@ -332,8 +332,8 @@ static void report_way(const struct peer *p, const struct endpoint *to,
 
 	if (!p->seen.family)
 		snprintf(note, sizeof(note),
-			 "no probe packet reached %s at %s over UDP; the test traffic may be lost "
-			 "too",
+			 "no probe packet reached %s at %s over UDP, so the test traffic may be "
+			 "lost, too",
 			 host, self);
 	else if (memcmp(&p->seen.ip4, &p->self.ip4, sizeof(p->self.ip4)) ||
 		 memcmp(&p->seen.ip6, &p->self.ip6, sizeof(p->self.ip6)))

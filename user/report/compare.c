@@ -445,7 +445,7 @@ static void put_verdict(struct json_object *comparison, const struct json_object
 							   : "the largest part",
 				      most);
 	if (less <= 0)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "; %c lost nothing",
+		n += (size_t)snprintf(text + n, sizeof(text) - n, ", and %c lost nothing",
 				      more_b ? 'A' : 'B');
 	option = option_of(comparison, most);
 	if (option)
