@@ -333,13 +333,13 @@ static bool adds_up(const struct json_object *end, bool outcomes)
 /* Returns true if the packets in the end of a trace add up. Without --balance all are zero. */
 static bool balance_adds_up(const struct json_object *end)
 {
-	const int64_t ended = json_get_i64(end, "delivered") +
-			      json_get_i64(json_get(end, "probes"), "dropped") +
-			      json_get_i64(end, "suspected_packets");
-	const int64_t unaccounted = json_get_i64(end, "unaccounted");
+	const uint64_t unaccounted = (uint64_t)json_get_i64(end, "unaccounted");
+	const uint64_t ended = json_get_u64(end, "delivered") +
+			       json_get_u64(json_get(end, "probes"), "dropped") +
+			       json_get_u64(end, "suspected_packets") +
+			       (uint64_t)json_get_i64(end, "in_flight") + unaccounted;
 
-	return json_get_i64(end, "arrived") ==
-		       ended + json_get_i64(end, "in_flight") + unaccounted &&
+	return (uint64_t)json_get_i64(end, "arrived") == ended &&
 	       !(json_get_bool(end, "balanced") && unaccounted);
 }
 
