@@ -20,6 +20,9 @@ from lib import PATIENCE, Lines, begun, start
 NAME = f"pl-test-{os.getpid()}"
 TX, RX = f"{NAME}-tx", f"{NAME}-rx"
 V4, V6 = "198.18.0.2", "2001:2::2"
+# Senders of fragments made by tests. Later fragments have no port, only addresses and an ID, by which fragments of a
+# program that runs at the same time would be taken for these.
+FRAGMENTING4, FRAGMENTING6 = (f"198.18.0.{3 + ends.PORT // 10 % 250}", f"2001:2::{3 + ends.PORT // 10 % 250:x}")
 UNABLE, BROKEN = 3, 4  # exit statuses
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 

@@ -21,7 +21,7 @@ from lib import (KERNEL, TIMEOUT, assert_ran, case, first, main, observed, pktle
 import ends
 from ends import (PORT, SO_RCVBUFFORCE, assert_read, drop, family_of, index_of, mac_of, need, read_all, shell,
                   tun, udp)
-from traced import BROKEN, RX, TX, V4, V6, assert_only, lab, send, tracing
+from traced import BROKEN, FRAGMENTING4, FRAGMENTING6, RX, TX, V4, V6, assert_only, lab, send, tracing
 from traced_faults import nft, tiny_rcvbuf, unread_at_close
 
 EXPR = f"udp port {PORT}"
@@ -225,7 +225,8 @@ def fragment_frames(to, mac, ident, payload):
     half = len(payload) // 2 // 8 * 8
     header = struct.pack("!HHHH", PORT + 3, PORT, 8 + len(payload), 0)
     v6 = ":" in to
-    source, dest = (socket.inet_pton(family_of(to), a) for a in ("2001:2::1" if v6 else "198.18.0.1", to))
+    sender = FRAGMENTING6 if v6 else FRAGMENTING4
+    source, dest = (socket.inet_pton(family_of(to), a) for a in (sender, to))
     pseudo = source + dest + struct.pack("!II" if v6 else "!HH", *((8 + len(payload), 17) if v6
                                                                    else (17, 8 + len(payload))))
     data = header[:6] + struct.pack("!H", ends.checksum(pseudo + header + payload)) + payload
@@ -235,7 +236,7 @@ def fragment_frames(to, mac, ident, payload):
             ip = (struct.pack("!IHBB", 6 << 28, 8 + len(part), 44, 64) + source + dest
                   + struct.pack("!BBHI", 17, 0, offset | more, ident))
         else:
-            ip = ends.ip4(17, part, "198.18.0.1", to, ident, more << 13 | offset // 8)[:20]
+            ip = ends.ip4(17, part, sender, to, ident, more << 13 | offset // 8)[:20]
         frames.append(mac + bytes.fromhex("020000000001" + ("86dd" if v6 else "0800")) + ip + part)
     return frames
 

@@ -147,7 +147,7 @@ def packet_of_which_a_fragment_is_refused(address, third):
     with lab():
         nft(TX, f"""table netdev f {{ chain c {{ type filter hook egress device "v-tx" priority 0;
                     {third} counter drop; }}; }}""")
-        with tracing("--netns", TX) as of_all, tracing(f"udp port {PORT}") as of_flow:
+        with tracing("--netns", TX) as of_all, tracing("--netns", TX, f"udp port {PORT}") as of_flow:
             with started("check", "-j", "-t", "1", "--netns", TX) as process:
                 with repeating(0.1, lambda: send(TX, address, 5, size=8000)):
                     process.wait()

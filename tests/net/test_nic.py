@@ -14,14 +14,13 @@ from lib import (BINARY, EVERYTHING, assert_ok, assert_valid, case, first, lost,
                  table, thorough, until)
 from ends import LENGTH, PORT, XDP_GENERIC, XDP_NATIVE, do, insn, ip4, raw, redirect, shell, stolen, udp, verdict, xdp
 from test_balance import EXPR, assert_balance, balancing
-from traced import NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
+from traced import FRAGMENTING4, NAME, RX, TX, V4, V6, assert_only, causes, lab, send, tracing
 
 PACKETS = 300
 DEVICES = 100 if EVERYTHING else 20
 XDP_ABORTED, XDP_DROP, XDP_PASS, XDP_TX = range(4)
 NO_DEVICE = 4242
 V4_SENDER = "198.18.0.1"
-FRAGMENTING = f"198.18.0.{3 + PORT // 10 % 250}"  # later fragments have no port: other tests' are told by the sender
 
 
 # Under trace
@@ -172,7 +171,7 @@ def tc_stolen(netns, ifname, side, place):
 def fragment(number, offset, size):
     """An IPv4 fragment of a UDP datagram, with more of them behind it."""
     payload = struct.pack("!HHHH", 1234, PORT, 4000, 0) if not offset else b""
-    return ip4(socket.IPPROTO_UDP, payload.ljust(size, b"x"), FRAGMENTING, V4, number, 0x2000 | offset // 8)
+    return ip4(socket.IPPROTO_UDP, payload.ljust(size, b"x"), FRAGMENTING4, V4, number, 0x2000 | offset // 8)
 
 
 @case
@@ -182,7 +181,7 @@ def overlapping_fragments():
     with lab():
         send(V4, 1)
         # in their queue they lose the device, and with it the namespace
-        with raw(TX, socket.IPPROTO_RAW) as sock, tracing("--consumed", f"src host {FRAGMENTING}") as t:
+        with raw(TX, socket.IPPROTO_RAW) as sock, tracing("--consumed", f"src host {FRAGMENTING4}") as t:
             for number in range(1, datagrams + 1):
                 for offset in (0, 400, 600):
                     sock.sendto(fragment(number, offset, 400), (V4, 0))
