@@ -40,6 +40,9 @@ sys.path[:0] = map(str, ROOT.glob("build/venv/lib/python3*/site-packages"))
 
 # A shell starts what is in the background with SIGINT ignored, which all children would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# A test that is ended removes what it made; a process that it forked has made nothing.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
 
 cases = []
 running = threading.local()  # of the case: its `name`, `repeated` runs, see observed(); `named` findings
