@@ -85,6 +85,7 @@ struct space {
 	bool wanted;	  /* requested since the last walk */
 	uint64_t checked; /* 0: never */
 	unsigned walk;	  /* the last walk that found it; 0: none */
+	bool known;	  /* an earlier walk found it, too */
 };
 
 /* Where a cgroup or a process is. */
@@ -565,7 +566,7 @@ static struct space *seen(struct owners *o, uint32_t inum)
 	struct space *s = inum ? get(&o->spaces, &(uint64_t){inum}, false) : NULL;
 
 	if (s && s->walk != o->walks)
-		*s = (struct space){.inum = inum, .walk = o->walks};
+		*s = (struct space){.inum = inum, .walk = o->walks, .known = s->walk};
 	return s;
 }
 
@@ -685,8 +686,9 @@ static void walk_spaces(struct owners *o)
 	for (unsigned i = 0; i < o->spaces.n; i++) {
 		struct space *s = (struct space *)o->spaces.at + i;
 
-		/* the process may be `ip netns add`, and the name follows */
-		if (naming && !s->name[0] && !s->host && s->start * tick_ns + NAMING_NS > booted)
+		/* the process may be `ip netns add`, or visit all namespaces, and the name follows */
+		if (naming && !s->name[0] && !s->host &&
+		    (!s->known || s->start * tick_ns + NAMING_NS > booted))
 			s->pid = 0;
 		s->checked = now;
 		s->wanted = false;

@@ -231,13 +231,22 @@ CASE_WITH(namespaces, fake_begin, fake_end)
 	}
 	assert_string_equal(name, "late[600]");
 
-	/* `ip netns add` that has not mounted its file yet */
+	/* not after an `ip netns add` that has not mounted its file yet ... */
 	fake_process(700, "ip",
 		     (unsigned)(clock_ns(CLOCK_BOOTTIME) / 1000000000 * sysconf(_SC_CLK_TCK)),
 		     4026532602u, "0::/\n");
 	fake_process(701, "nginx", 701, 4026532603u, "0::/\n");
 	assert_string_equal(name_of(o, 4026532603u), "nginx[701]");
 	assert_string_equal(name_of(o, 4026532602u), "4026532602");
+	owners_close(o);
+
+	/* ... nor, the first time, after a process that may only visit the namespace */
+	fake_process(702, "visitor", 702, 4026532604u, "0::/\n");
+	o = open_owners();
+	owners_netns(o, 4026532604u, name);
+	assert_string_equal(name_of(o, blue), "blue");
+	assert_string_equal(owners_netns(o, 4026532604u, name), "4026532604");
+	assert_string_equal(name_of(o, 4026532604u), "visitor[702]");
 	owners_close(o);
 
 	/* PID 1 of a container is not the host's */
