@@ -46,8 +46,8 @@ SLOWER = {"latency_ns": {**END["latency_ns"], "p99": 1201}}
          (["--work=3us", "--rcvbuf=64k"], 100, 88, {"rcvbuf": 12}),
          "B lost 12 times more (12 % and 1 %), all of it at rcvbuf; B's --rcvbuf was 64k instead of 4m."),
         ("only one of them", (["--work=9us", "-q"], 100, 60, {"rcvbuf": 30, "xdp": 10}), (["-j"], 10, 10, {}),
-         "A lost 40 % of the packets it sent, most of it at rcvbuf, and B lost nothing; A's --work was 9us instead of the "
-         "default."),
+         "A lost 40 % of the packets it sent, most of it at rcvbuf, and B lost nothing; A's --work was 9us instead of "
+         "the default."),
         ("as many", (["--gso", "--seed=1"], 100, 90, {}), (["--seed=2"], 100, 90, {}),
          "B lost the same fraction as A, 10 %.")])
 @rootless

@@ -73,7 +73,8 @@ def reasons_and_counters():
                          ("udp-lookup", "udp_lookup           proven: lab")):
         out = pktledger("check", "--explain", name).out
         assert all(w in out for w in words), (name, out)
-    assert pktledger("check", "--explain", "RcvbufErrors").out.count("receive buffer of the socket") == 1 + 1  # "... was full"
+    out = pktledger("check", "--explain", "RcvbufErrors").out
+    assert out.count("receive buffer of the socket") == 2, out  # the title, and "... was full"
     bad = pktledger("check", "--explain", "rx_no_such_counter")
     assert bad.status == 2 and "unknown finding, stage, drop reason or counter" in bad.err, bad
 

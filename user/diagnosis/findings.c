@@ -435,8 +435,8 @@ void finding_enter_netns(struct finding *f, const struct change *change, struct 
 	owners_netns_enter(owners, inum, enter);
 	if (owners_netns_open(owners, inum, &ns, &(struct error){}))
 		return finding_forget(f);
-	if (*enter || (change->name[0] && !change_belongs(change, &ns))) /* affects the whole
-									    host */
+	/* a change that belongs to no namespace affects the whole host */
+	if (*enter || (change->name[0] && !change_belongs(change, &ns)))
 		finding_enter(f, change, &ns, enter);
 	else
 		finding_forget(f);

@@ -686,7 +686,7 @@ static void walk_spaces(struct owners *o)
 	for (unsigned i = 0; i < o->spaces.n; i++) {
 		struct space *s = (struct space *)o->spaces.at + i;
 
-		/* the process may be `ip netns add`, or visit all namespaces, and the name follows */
+		/* the process may be `ip netns add` or a visitor, and the name follows */
 		if (naming && !s->name[0] && !s->host &&
 		    (!s->known || s->start * tick_ns + NAMING_NS > booted))
 			s->pid = 0;
