@@ -269,6 +269,21 @@ def fragments_in_any_order(to):
         assert_balance(t.stop(), 180, 180)
 
 
+@case
+def fragments_that_wait_in_a_queue():
+    """A first fragment that is sent again while it waits in a queue of the sender is still one datagram."""
+    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock, balancing(EXPR) as t:
+        need(TX, *"tc qdisc add dev v-tx root tbf rate 200kbit burst 2k limit 1m".split())
+        with fragment_sender(V4, (RX, "v-rx")) as (frames, sender):
+            for ident in range(1, 7):
+                head, tail = frames(ident)
+                for frame in (head, head, tail):
+                    sender.send(frame)
+                    time.sleep(0.003)
+        assert_read(sock, 6)
+        assert_balance(t.stop(), 6, 6)
+
+
 def send_at_once(sock, pairs):
     """Sends both frames of a pair on two CPUs at the same moment. Yields after each pair."""
     cpus = sorted(os.sched_getaffinity(0))[:2]
