@@ -34,9 +34,9 @@ def lab(*options):
 
 
 @contextlib.contextmanager
-def namespaces(count):
-    """Namespaces with a loopback device; yields their names."""
-    names = [f"{NAME}-{i}" for i in range(count)]
+def namespaces(count, first=0):
+    """Namespaces with a loopback device; yields their names, which are numbered."""
+    names = [f"{NAME}-{i}" for i in range(first, first + count)]
 
     def each(line):
         text = "".join(line.format(name) + "\n" for name in names)

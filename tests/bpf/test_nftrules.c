@@ -64,7 +64,7 @@ static void tell_rules(enum netfilter_hook hook)
 	nftrules_compare(rules, INUM, &ns, hook, &result);
 	assert_string_equal(result.problem, "");
 	assert_false(result.legacy);
-	assert_true(nftrules_known(rules, INUM));
+	assert_false(nftrules_note(rules, INUM, &ns, false));
 	if (result.late)
 		tell("late");
 	for (unsigned n = 0; n < result.n; n++) {

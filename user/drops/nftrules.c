@@ -57,6 +57,7 @@ enum loaded { LOADED_OTHER, LOADED_PROTOCOL, LOADED_DPORT };
 
 struct place {
 	uint32_t inum;
+	uint64_t cookie;	      /* netns_cookie(), because inode numbers are reused */
 	struct list before, after;    /* struct nft_rule; `before` is sorted */
 	uint64_t before_at, after_at; /* clock_now() */
 	bool late, failed, legacy;    /* failed: there is no first list to compare with */
@@ -585,23 +586,30 @@ static struct place *find(const struct nftrules *n, uint32_t inum)
 	return list_find(&n->places, offsetof(struct place, inum), &inum, sizeof(inum));
 }
 
-bool nftrules_known(const struct nftrules *n, uint32_t inum)
+static void free_lists(struct place *p)
 {
-	return find(n, inum);
+	list_free(&p->before);
+	list_free(&p->after);
 }
 
-void nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns, bool late)
+bool nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns, bool late)
 {
 	struct place *p = find(n, inum);
+	uint64_t cookie = 0;
 
+	netns_cookie(ns, &cookie); /* since Linux 5.14 */
+	if (p && p->cookie == cookie)
+		return false;
 	if (p)
-		return;
-	p = list_add(&n->places);
-	*p = (struct place){.inum = inum, .late = late};
+		free_lists(p);
+	else
+		p = list_add(&n->places);
+	*p = (struct place){.inum = inum, .cookie = cookie, .late = late};
 	p->failed = read_list(ns, &p->before, p->problem);
 	p->before_at = clock_now();
 	if (p->before.n)
 		qsort(p->before.at, p->before.n, p->before.size, compare_rules);
+	return true;
 }
 
 void nftrules_compare(struct nftrules *n, uint32_t inum, const struct netns *ns,
@@ -631,10 +639,8 @@ void nftrules_close(struct nftrules *n)
 
 	if (!n)
 		return;
-	for (unsigned i = 0; i < n->places.n; i++) {
-		list_free(&p[i].before);
-		list_free(&p[i].after);
-	}
+	for (unsigned i = 0; i < n->places.n; i++)
+		free_lists(&p[i]);
 	list_free(&n->places);
 	free(n);
 }

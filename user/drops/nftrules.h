@@ -50,12 +50,11 @@ struct nftrules *nftrules_new(void);
 void nftrules_close(struct nftrules *n); /* NULL is allowed */
 
 /*
- * Lists this namespace's rules for the first time. Does nothing if they have been listed before.
- * `late`: packets were already lost there, so the counts before the loss are unknown.
+ * Lists this namespace's rules for the first time, and returns true. Returns false if they have
+ * been listed before, in this namespace and not in a former one with the same inode number. `late`:
+ * packets were already lost there, so the counts before the loss are unknown.
  */
-void nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns, bool late);
-
-bool nftrules_known(const struct nftrules *n, uint32_t inum); /* true after nftrules_note() */
+bool nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns, bool late);
 
 /*
  * Lists the rules a second time (at most once per second) and compares. A namespace that was not

@@ -2,7 +2,7 @@
 /*
  * Known objects by number: sockets and the processes that hold them, network namespaces, cgroups
  * and processes with their location, and bound addresses. An answer is valid for FRESH_NS, that
- * about an existing namespace for SPACE_NS. If an answer about a socket or a namespace is older or
+ * about a namespace for SPACE_NS. If an answer about a socket or a namespace is older or
  * missing, the object is requested for the next walk, which handles all requests.
  */
 #include "drops/owners.h"
@@ -599,8 +599,7 @@ static const struct space *find_space(struct owners *o, uint32_t inum)
 
 	if (!s)
 		return &none;
-	/* a namespace that the last walk did not find is gone: another walk would not help */
-	if (s->checked && now - s->checked < (s->walk == o->walks ? SPACE_NS : FRESH_NS))
+	if (s->checked && now - s->checked < SPACE_NS)
 		return s;
 	if (s->walk && space_path(o, s, inum, path))
 		s->checked = now;
@@ -877,7 +876,7 @@ bool owners_netns_searching(struct owners *o, uint32_t netns)
 {
 	const struct space *s = find_space(o, netns);
 
-	return s->wanted && !s->checked;
+	return s->wanted;
 }
 
 bool owners_netns_is_own(const struct owners *o, uint32_t netns)
@@ -907,7 +906,7 @@ int owners_netns_open(struct owners *o, uint32_t netns, struct netns *ns, struct
 
 	*ns = NETNS_NONE;
 	if (!s->walk)
-		return s->wanted ? -EAGAIN : -ENOENT;
+		return s->checked ? -ENOENT : -EAGAIN;
 	if (!space_path(o, s, netns, path))
 		return -ENOENT;
 	snprintf(full, sizeof(full), "/proc/self/fd/%d/%s", o->root, path);

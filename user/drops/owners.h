@@ -198,7 +198,10 @@ int owners_cgroup(struct owners *o, uint64_t cgroup, struct owner *out);
  */
 char *owners_netns(struct owners *o, uint32_t netns, char *buf);
 
-/* Returns true until owners_tick() has searched for it for the first time. */
+/*
+ * Returns true if the next owners_tick() searches for the namespace: it is new, or what had its
+ * number before is gone.
+ */
 bool owners_netns_searching(struct owners *o, uint32_t netns);
 
 bool owners_netns_is_own(const struct owners *o, uint32_t netns); /* namespace of this process */

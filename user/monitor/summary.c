@@ -56,6 +56,12 @@ static struct reading_socket reading_id(const struct watch_sock *sock)
 				       .cgroup = sock->cgroup};
 }
 
+static struct conntrack_noted *conntrack_of(const struct why *w, uint32_t inum)
+{
+	return list_find(&w->conntracks, offsetof(struct conntrack_noted, netns), &inum,
+			 sizeof(inum));
+}
+
 /*
  * Notes a namespace's firewall rules, and the drops that no rule caused. `late`: the firewall has
  * already dropped packets.
@@ -65,12 +71,15 @@ static void note_firewall(struct why *w, uint32_t inum, bool late)
 	struct conntrack_noted *noted;
 	struct netns ns;
 
-	if (nftrules_known(w->rules, inum) || owners_netns_open(w->owners, inum, &ns, NULL))
+	if (owners_netns_open(w->owners, inum, &ns, NULL))
 		return;
-	nftrules_note(w->rules, inum, &ns, late);
-	noted = list_add(&w->conntracks);
-	noted->netns = inum;
-	stack_sample_read(&ns, &noted->was);
+	if (nftrules_note(w->rules, inum, &ns, late)) {
+		noted = conntrack_of(w, inum);
+		if (!noted)
+			noted = list_add(&w->conntracks);
+		noted->netns = inum;
+		stack_sample_read(&ns, &noted->was);
+	}
 	netns_close(&ns);
 }
 
@@ -305,10 +314,7 @@ static void look_around(const struct live *l, struct why *why, const struct live
 
 	if (!row->netns || !owners || owners_netns_open(owners, row->netns, &ns, &(struct error){}))
 		return;
-	noted = why && row->stage == STAGE_NETFILTER
-			? list_find(&why->conntracks, offsetof(struct conntrack_noted, netns),
-				    &row->netns, sizeof(row->netns))
-			: NULL;
+	noted = why && row->stage == STAGE_NETFILTER ? conntrack_of(why, row->netns) : NULL;
 	if (noted) {
 		stack_sample_read(&ns, &now);
 		f->conntrack_drops = now.conntrack_drops - noted->was.conntrack_drops;
@@ -426,13 +432,28 @@ static void describe_listener(const struct why *why, const struct live_row *row,
 	}
 }
 
+/* Returns true if the row's namespace is gone and another one has its inode number. */
+static bool is_replaced(const struct live *l, const struct live_row *row)
+{
+	struct owners *owners = live_parts(l).owners;
+	char now[OWNER_NETNS];
+
+	return owners && row->netns && *row->text[LIVE_NETNS] &&
+	       strcmp(owners_netns(owners, row->netns, now), row->text[LIVE_NETNS]);
+}
+
 static void advise_row(const struct live *l, struct why *why, struct live_summary *s,
 		       const struct live_row *row, struct finding_facts *f)
 {
+	struct live_row former = *row;
 	struct finding *finding = &s->finding[s->n_findings];
 	struct change change = {};
 	struct watch_sock sock;
 
+	if (is_replaced(l, row)) {
+		former.netns = 0;
+		row = &former;
+	}
 	if (!live_socket(l, row, &sock)) {
 		f->rcvbuf = sock.rcvbuf;
 		f->port = sock.local_port;
@@ -453,6 +474,10 @@ static void advise_row(const struct live *l, struct why *why, struct live_summar
 		return;
 	finding_enter_netns(finding, &change, live_parts(l).owners,
 			    *f->dnat.backend ? why->dnat_netns : row->netns);
+	if (row == &former) {
+		snprintf(finding->netns, sizeof(finding->netns), "%s", row->text[LIVE_NETNS]);
+		finding_forget(finding);
+	}
 	s->n_findings++;
 }
 
