@@ -29,7 +29,8 @@ static bool is_filling(const struct facts_sock *s)
 /*
  * Returns the stage where a socket's drops occurred. A socket counts all its drops in one number
  * (sk_drops), so the stage comes from the namespace's counters for the same time, whichever
- * increased the most.
+ * increased the most. If neither counters nor limits are known (text of `ss -uam`), the most
+ * frequent stage is assumed.
  */
 static enum stage stage_of_drops(const struct facts *f, const struct facts_sock *sock)
 {
@@ -41,7 +42,10 @@ static enum stage stage_of_drops(const struct facts *f, const struct facts_sock 
 	const uint64_t rest = counter_grown(full + memory + checksum, errors);
 	const bool used_up =
 		s->udp_mem[0] && (double)s->udp_pages >= UDP_MEM_USED_UP * (double)s->udp_mem[0];
+	uint64_t total;
 
+	if (!s->udp_mem[0] && !counters_get(&f->after, FACTS_HERE, "Udp:InErrors", &total))
+		return STAGE_RCVBUF;
 	/* with losses of several kinds in the namespace, a queue that is full shows this one's */
 	if (full && (is_filling(sock) || (full >= memory && full >= checksum && full >= rest)))
 		return STAGE_RCVBUF;
