@@ -356,7 +356,12 @@ __noinline int fragment_enters(const struct linear *at, __u32 program, __u32 fla
 	if (d) {
 		begun = d->begun;
 		now = bpf_ktime_get_ns(); /* the clock of another CPU may be a little ahead */
-		close = d->netns || d->flags == flags ? FRAGMENT_CLOSE : 0;
+		if (d->netns)
+			close = FRAGMENT_CLOSE;
+		else if (d->flags != flags)
+			close = 0;
+		else
+			close = flags & FOLLOWED_ENTERED ? FRAGMENT_CLOSE : FRAGMENT_AT_ONCE;
 		if ((__s64)(now - begun) < close && !(flags & FOLLOWED_COPY) && !d->lost.when &&
 		    (!d->bytes || d->passed < d->bytes))
 			return false;

@@ -213,11 +213,13 @@ struct followed {
 #define FOLLOWED_ENTERED  16   /* it is counted as entered, see balance_tally */
 #define FOLLOWED_MAX	  8192 /* maximum number of datagrams tracked at a time, LRU-evicted */
 #define FRAGMENT_LIFE	  61000000000LL /* IP6_FRAG_TIMEOUT, the longer of the two, plus 1 s */
-/*
- * Maximum delay in ns of a fragment that comes twice or before the first one. A sender needs 65536
- * other datagrams to use an IPv4 ID again: FOLLOWED_MAX has evicted the record by then.
- */
+/* Maximum delay in ns of a fragment that comes twice or before the first one. */
 #define FRAGMENT_CLOSE 1000000000LL
+/*
+ * The same for two copies of a first fragment that leave the host. No probe sees whether the
+ * datagram was complete, so that a sender may use its ID again.
+ */
+#define FRAGMENT_AT_ONCE 1000000LL
 
 /*
  * How programs learn streams that are not known in advance. Streams whose packets arrive on this
