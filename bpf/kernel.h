@@ -25,6 +25,7 @@ struct netns_nf {
 #define NETNS_INUM_MIN 0xefff0000 /* lower bound: PROC_DYNAMIC_FIRST, with a few inodes below */
 
 struct net {
+	__u64 net_cookie; /* unique until reboot */
 	struct ns_common ns;
 	struct netns_nf nf;
 };

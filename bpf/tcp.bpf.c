@@ -545,13 +545,19 @@ int tcp_left(struct bpf_iter__bpf_sk_storage_map *ctx)
 
 static __always_inline void count(const struct sock *sk, __u32 segs, bool failed, bool syn)
 {
-	__u32 netns = netns_of(sk);
-	struct tcp_counted none = {}, *c = map_value(&counted, &netns, &none);
+	const struct net *net = BPF_CORE_READ(sk, __sk_common.skc_net.net);
+	__u32 netns = BPF_CORE_READ(net, ns.inum);
+	struct tcp_counted none = {}, *c;
 
+	if (bpf_core_field_exists(net->net_cookie))
+		none.cookie = BPF_CORE_READ(net, net_cookie);
+	c = map_value(&counted, &netns, &none);
 	if (!c) {
 		LOSS(uncounted);
 		return;
 	}
+	if (c->cookie != none.cookie)
+		*c = none;
 	__sync_fetch_and_add(&c->retrans, segs);
 	if (failed)
 		__sync_fetch_and_add(&c->failed, segs);

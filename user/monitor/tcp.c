@@ -83,6 +83,7 @@ static const char *const counter_names[] = {
 
 struct space {
 	uint32_t netns;
+	uint64_t cookie; /* netns_cookie(), because inode numbers are reused */
 	struct counters counters;
 	struct tcp_counted counted[2]; /* events just before the counters were read and just
 					* after */
@@ -101,6 +102,14 @@ struct tcp_account {
 	int rc;
 };
 
+/* Returns the events of this namespace, not of another one with the same inode number. */
+static struct tcp_counted events_of(const struct tcp_account *a, const struct space *s)
+{
+	const struct tcp_counted c = tcp_observer_counted(a->observer, s->netns);
+
+	return !s->cookie || c.cookie == s->cookie ? c : (struct tcp_counted){};
+}
+
 /* Reads a namespace's counters. `compared`: counters will be compared with the events, so both must
  * be read at the same moment. */
 static void read_space(struct tcp_account *a, struct space *s, uint32_t netns, bool compared)
@@ -115,14 +124,15 @@ static void read_space(struct tcp_account *a, struct space *s, uint32_t netns, b
 	if (owners_netns_open(owners, netns, &ns, &(struct error){}))
 		return;
 	scope.ns = &ns;
+	netns_cookie(&ns, &s->cookie); /* since Linux 5.14 */
 	for (unsigned i = 0; i < (compared ? READINGS : 1); i++) {
 		counters_free(&s->counters);
-		s->counted[0] = tcp_observer_counted(a->observer, netns);
+		s->counted[0] = events_of(a, s);
 		if (counters_read(&s->counters, &scope, 1)) {
 			counters_free(&s->counters);
 			break;
 		}
-		s->counted[1] = tcp_observer_counted(a->observer, netns);
+		s->counted[1] = events_of(a, s);
 		if (!memcmp(&s->counted[0], &s->counted[1], sizeof(s->counted[0])))
 			break;
 	}
@@ -151,6 +161,14 @@ static void read_spaces(struct tcp_account *a, struct list *spaces, bool compare
 static const struct space *space_of(const struct list *spaces, uint32_t netns)
 {
 	return list_find(spaces, offsetof(struct space, netns), &netns, sizeof(netns));
+}
+
+/* Returns the first reading of a namespace. NULL: it was created later. */
+static const struct space *begin_of(const struct tcp_account *a, const struct space *to)
+{
+	const struct space *from = space_of(&a->begin, to->netns);
+
+	return from && from->cookie == to->cookie ? from : NULL;
 }
 
 static uint64_t counted(const struct space *s, unsigned which, unsigned i)
@@ -191,7 +209,7 @@ static void add_counter(struct tcp_account *a, const struct space *from, const s
 /* Returns a counter's increment, or UINT64_MAX if it could not be read at the end. */
 static uint64_t moved_in(const struct tcp_account *a, uint32_t netns, const char *name)
 {
-	const struct space *from = space_of(&a->begin, netns), *to = space_of(&a->end, netns);
+	const struct space *to = space_of(&a->end, netns), *from = to ? begin_of(a, to) : NULL;
 	uint64_t before = 0, after;
 
 	if (!to || !counters_get(&to->counters, SCOPE, name, &after))
@@ -203,11 +221,8 @@ static uint64_t moved_in(const struct tcp_account *a, uint32_t netns, const char
 
 /* Reads losses and errors that the interface counted, which may have no event. Returns false if the
  * interface does not exist. */
-static bool device_losses(const struct list *s, uint32_t netns, uint32_t ifindex, char *name,
-			  uint64_t *losses)
+static bool device_losses(const struct space *space, uint32_t ifindex, char *name, uint64_t *losses)
 {
-	const struct space *space = space_of(s, netns);
-
 	for (unsigned i = 0; space && i < space->counters.n_devices; i++) {
 		const struct link_info *link = &space->counters.devices[i].link;
 
@@ -226,10 +241,13 @@ static bool device_losses(const struct list *s, uint32_t netns, uint32_t ifindex
 static uint64_t device_moved(const struct tcp_account *a, uint32_t netns, uint32_t ifindex,
 			     char *name)
 {
+	const struct space *was = space_of(&a->begin, netns), *to = space_of(&a->end, netns);
 	uint64_t before = 0, after;
 
-	device_losses(&a->begin, netns, ifindex, name, &before);
-	return device_losses(&a->end, netns, ifindex, name, &after) ? after - before : UINT64_MAX;
+	device_losses(was, ifindex, name, &before);
+	if ((was && to && was->cookie != to->cookie) || !device_losses(to, ifindex, name, &after))
+		return UINT64_MAX;
+	return counter_moved(before, after);
 }
 
 /* The account */
@@ -309,7 +327,7 @@ int tcp_account_end(struct tcp_account *a, struct error *err)
 		rc = a->rc;
 	for (unsigned s = 0; !rc && s < a->end.n; s++) {
 		const struct space *to = (struct space *)a->end.at + s;
-		const struct space *from = space_of(&a->begin, to->netns);
+		const struct space *from = begin_of(a, to);
 		const uint64_t refused = moved_in(a, to->netns, REFUSED);
 
 		if (!tcp_observer_has(a->observer, to->netns) &&
