@@ -128,6 +128,24 @@ CASE_WITH(many_namespaces, open_rules, close_rules)
 	assert_int_equal(result.rule[0].packets, 1);
 }
 
+/* Another namespace has the number of one that is gone. */
+CASE_WITH(number_of_a_former_namespace, open_rules, close_rules)
+{
+	const char *const table = "table inet t { chain c { type filter hook input priority 0;\n"
+				  "udp dport 9000 counter drop\n}\n}\n";
+
+	nft(table);
+	send_to(AF_INET, 9000, 5);
+	assert_true(nftrules_note(rules, INUM, &ns, false));
+	netns_close(&ns);
+	assert_int_equal(netns_create(&ns, &(struct error){}), 0);
+	nft(table);
+	send_to(AF_INET, 9000, 7);
+	nftrules_compare(rules, INUM, &ns, HOOK_NONE, &result);
+	assert_true(result.late);
+	assert_int_equal(result.rule[0].packets, 7);
+}
+
 /* A ruleset that takes many messages, and more rules that moved than a result holds. */
 CASE_WITH(many_rules, open_rules, close_rules)
 {

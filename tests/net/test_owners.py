@@ -9,10 +9,11 @@ import os
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (assert_ok, case, exclusive, first, main, pktledger, require, run, skip, started, table,
+from lib import (assert_ok, case, exclusive, first, main, pktledger, require, run, started, table,
                  thorough, until)
 from ends import PORT, do, drop, nft, python, send as send_in, shell
 from traced import NAME, RX, V4, assert_only, causes, lab, namespaces, send, tracing
@@ -354,19 +355,9 @@ def inode_of(netns):
     return Path(f"/run/netns/{netns}").stat().st_ino
 
 
-def with_inode(stack, inode):
-    """A new namespace that has this number."""
-    for n in range(2, 100):
-        new, = stack.enter_context(namespaces(1, n))
-        if inode_of(new) == inode:
-            return new
-    return skip("the number is not used again")
-
-
-@case
-@exclusive
-def number_of_a_former_namespace():
-    """Each namespace has its own losses and rules, also if both have the same inode number."""
+def lost_in_two(again):
+    """The document of a trace, and two namespaces that lost 20 and 45 packets to a rule. The former is gone when the
+    new one is made, which has the same name (`again`) or the same inode number."""
     with contextlib.ExitStack() as stack:
         other, = stack.enter_context(namespaces(1))
         with namespaces(1, 1) as (former,):
@@ -378,16 +369,42 @@ def number_of_a_former_namespace():
             send_in(former, "127.0.0.1", 20)
             t.until(20)
         until(lambda: not shell(other, "ip", "-o", "link", "show", "type", "veth").stdout, 10, "it is gone")
-        new = with_inode(stack, inode)
+        for n in range(2, 12):
+            new, = stack.enter_context(namespaces(1, n))
+            if inode_of(new) == inode:
+                break
+            time.sleep(0.01 * n)  # the number is given back a little later
+        if again:
+            new, = stack.enter_context(namespaces(1, 1))
+        # files of /proc have numbers of the same range
+        require((inode_of(new) == inode) != again, "a number that is used again")
         drop(new, "input", f"udp dport {PORT}")
         send_in(new, "127.0.0.1", 45)
-        document = t.stop()
+        return t.stop(), former, new
+
+
+@case
+@exclusive
+def number_of_a_former_namespace():
+    """Each namespace has its own losses and rules, also if both have the same inode number."""
+    document, former, new = lost_in_two(False)
     rows = causes(document)["netfilter"]["causes"]
     assert {row["netns"]: row["packets"] for row in rows} == {former: 20, new: 45}, rows
     found = {one["netns"]: one for one in document["end"]["findings"]}
     assert found[former]["command"] is None, found
     assert "of chain inet t c: at most 45 packets" in found[new]["facts"]["seen"], found
     assert found[new]["command"] == f"ip netns exec {new} nft -a list ruleset", found
+
+
+@case
+@exclusive
+def name_of_a_former_namespace():
+    """The losses of both are in one row, for which there is no command: it would be one of this namespace."""
+    document, former, new = lost_in_two(True)
+    row, = causes(document)["netfilter"]["causes"]
+    assert (former, row["netns"], row["packets"]) == (new, new, 65), row
+    found = finding(document, "netfilter")
+    assert (found["netns"], found["command"]) == (new, None), found
 
 
 # The command behind --

@@ -312,7 +312,7 @@ static void end_interval(struct reading_sock *s, int root, uint64_t now, bool la
 		unsigned n = group_throttled(root, s->threads.pid, ns, READING_LEVELS);
 
 		for (unsigned i = 0; keep && i < smaller(n, s->n_levels); i++)
-			s->throttled[i] += ns[i] - s->levels[i];
+			s->throttled[i] += counter_grown(s->levels[i], ns[i]);
 		memcpy(s->levels, ns, n * sizeof(*ns));
 		s->n_levels = n;
 	}

@@ -29,6 +29,11 @@ struct name {
 	char table[NFT_NAME], name[NFT_NAME];
 };
 
+struct table {
+	struct name id; /* without a name of its own */
+	uint64_t handle;
+};
+
 struct chain {
 	struct name id;
 	unsigned hooks; /* hooks from which it is reached: bits of enum netfilter_hook */
@@ -46,6 +51,7 @@ struct jump {
 };
 
 struct reader {
+	struct list tables;   /* struct table */
 	struct list chains;   /* struct chain, sorted; chains are identified by their index */
 	struct list counters; /* struct counter_object: named counters */
 	struct list jumps;    /* struct jump */
@@ -178,6 +184,30 @@ static unsigned hook_bit(uint32_t family, uint32_t number)
 	else if (family == NFPROTO_NETDEV)
 		hooks = device, n = LENGTH(device);
 	return number < n ? 1U << hooks[number] : 0;
+}
+
+static int take_table(const struct nlmsghdr *nlh, void *arg)
+{
+	struct reader *r = arg;
+	struct table *t = add(&r->tables);
+
+	if (!t)
+		return MNL_CB_ERROR;
+	t->id = name_of(nlh, attr(nlh, NFTA_TABLE_NAME), NULL);
+	t->handle = be64_of(attr(nlh, NFTA_TABLE_HANDLE));
+	return MNL_CB_OK;
+}
+
+/* Returns the handle of the table that contains a chain, 0: unknown. */
+static uint64_t table_of(const struct reader *r, const struct chain *c)
+{
+	const struct table *t = r->tables.at;
+
+	for (unsigned i = 0; i < r->tables.n; i++) {
+		if (t[i].id.family == c->id.family && !strcmp(t[i].id.table, c->id.table))
+			return t[i].handle;
+	}
+	return 0;
 }
 
 static int take_chain(const struct nlmsghdr *nlh, void *arg)
@@ -402,7 +432,8 @@ static struct nft_rule *add_rule(struct reader *r, const struct chain *chain, en
 
 	if (!rule)
 		return NULL;
-	*rule = (struct nft_rule){.kind = kind, .hooks = number_of(r, chain)};
+	*rule = (struct nft_rule){
+		.kind = kind, .table_handle = table_of(r, chain), .hooks = number_of(r, chain)};
 	snprintf(rule->family, sizeof(rule->family), "%s",
 		 family < NFPROTO_NUMPROTO && families[family] ? families[family] : "");
 	memcpy(rule->table, chain->id.table, sizeof(rule->table));
@@ -466,6 +497,7 @@ static int read_all(struct reader *r, const struct netns *ns)
 		uint16_t message;
 		mnl_cb_t take;
 	} dumps[] = {{NFT_MSG_GETCHAIN, take_chain},
+		     {NFT_MSG_GETTABLE, take_table},
 		     {NFT_MSG_GETOBJ, take_counter},
 		     {NFT_MSG_GETRULE, take_rule}};
 	int ret = 0;
@@ -497,7 +529,8 @@ static int read_list(const struct netns *ns, struct list *rules, char problem[16
 	int ret = -EINTR;
 
 	for (unsigned i = 0; i < TRIES && ret == -EINTR; i++) {
-		struct reader r = {.chains.size = sizeof(struct chain),
+		struct reader r = {.tables.size = sizeof(struct table),
+				   .chains.size = sizeof(struct chain),
 				   .counters.size = sizeof(struct counter_object),
 				   .jumps.size = sizeof(struct jump),
 				   .rules = rules};
@@ -505,6 +538,7 @@ static int read_list(const struct netns *ns, struct list *rules, char problem[16
 		list_free(rules);
 		*rules = (struct list){.size = sizeof(struct nft_rule)};
 		ret = read_all(&r, ns);
+		list_free(&r.tables);
 		list_free(&r.chains);
 		list_free(&r.counters);
 		list_free(&r.jumps);
@@ -527,6 +561,8 @@ static int compare_rules(const void *a, const void *b)
 
 	ret = ret ? ret : strcmp(x->table, y->table);
 	ret = ret ? ret : strcmp(x->chain, y->chain);
+	if (!ret && x->table_handle != y->table_handle)
+		return x->table_handle < y->table_handle ? -1 : 1;
 	return ret ? ret : x->handle < y->handle ? -1 : x->handle > y->handle;
 }
 

@@ -28,7 +28,8 @@ struct nft_rule {
 	enum nft_kind kind;
 	char family[8]; /* "ip", "ip6", "inet", "netdev", "bridge", "arp" */
 	char table[NFT_NAME], chain[NFT_NAME];
-	uint64_t handle; /* 0 for a policy */
+	uint64_t table_handle; /* a table that is created again has another one */
+	uint64_t handle;       /* unique in the table; 0 for a policy */
 	char comment[NFT_NAME];
 	const char *verdict;	 /* "drop", "reject", "queue"; static */
 	uint64_t packets, bytes; /* counter increase; the rule counts a GSO skb as one packet */

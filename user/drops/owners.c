@@ -656,7 +656,7 @@ static void read_host(struct owners *o)
 static void walk_spaces(struct owners *o)
 {
 	const uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
-	uint64_t pid, now = clock_now(), booted = clock_ns(CLOCK_BOOTTIME);
+	uint64_t pid, now, booted = clock_ns(CLOCK_BOOTTIME);
 	bool naming;
 	DIR *dir;
 
@@ -682,6 +682,7 @@ static void walk_spaces(struct owners *o)
 	if (dir)
 		closedir(dir);
 	naming = read_names(o); /* last: `ip netns add` enters the namespace before naming it */
+	now = clock_now();
 	for (unsigned i = 0; i < o->spaces.n; i++) {
 		struct space *s = (struct space *)o->spaces.at + i;
 

@@ -43,6 +43,7 @@ struct why {
 
 struct conntrack_noted {
 	uint32_t netns;
+	bool asked; /* in this interval */
 	struct stack_sample was;
 };
 
@@ -68,18 +69,17 @@ static struct conntrack_noted *conntrack_of(const struct why *w, uint32_t inum)
  */
 static void note_firewall(struct why *w, uint32_t inum, bool late)
 {
-	struct conntrack_noted *noted;
+	struct conntrack_noted *noted = conntrack_of(w, inum);
 	struct netns ns;
 
-	if (owners_netns_open(w->owners, inum, &ns, NULL))
+	if ((noted && noted->asked) || owners_netns_open(w->owners, inum, &ns, NULL))
 		return;
-	if (nftrules_note(w->rules, inum, &ns, late)) {
-		noted = conntrack_of(w, inum);
-		if (!noted)
-			noted = list_add(&w->conntracks);
-		noted->netns = inum;
+	if (!noted)
+		noted = list_add(&w->conntracks);
+	noted->netns = inum;
+	noted->asked = true;
+	if (nftrules_note(w->rules, inum, &ns, late))
 		stack_sample_read(&ns, &noted->was);
-	}
 	netns_close(&ns);
 }
 
@@ -109,6 +109,8 @@ static void collect(void *arg, struct live *l)
 	const struct live_table *t = live_interval(l);
 	struct why *w = arg;
 
+	for (unsigned i = 0; i < w->conntracks.n; i++)
+		((struct conntrack_noted *)w->conntracks.at)[i].asked = false;
 	for (unsigned i = 0; i < t->n; i++) {
 		const struct live_row *row = &t->rows[i];
 		struct watch_sock sock;
@@ -228,7 +230,8 @@ static void put_rules(struct why *w, const struct nft_result *result, uint64_t e
 	snprintf(w->chain, sizeof(w->chain), "%s %s %s", result->rule[0].family,
 		 result->rule[0].table, result->rule[0].chain);
 	f->rule_chain = w->chain;
-	if (shown == 1 && result->rule[0].exact)
+	/* rules that are gone, or without a counter, may have dropped the rest */
+	if (shown == 1 && result->rule[0].exact && counted >= events / 2)
 		f->rule_handle = result->rule[0].handle;
 }
 
@@ -237,6 +240,7 @@ static void fill_rules(struct why *w, const struct live_row *row, struct finding
 	struct nft_result result;
 	struct netns ns;
 
+	note_firewall(w, row->netns, true);
 	if (owners_netns_open(w->owners, row->netns, &ns, NULL))
 		return;
 	nftrules_compare(w->rules, row->netns, &ns, nft_hook(row->text[LIVE_HOOK]), &result);
@@ -317,8 +321,9 @@ static void look_around(const struct live *l, struct why *why, const struct live
 	noted = why && row->stage == STAGE_NETFILTER ? conntrack_of(why, row->netns) : NULL;
 	if (noted) {
 		stack_sample_read(&ns, &now);
-		f->conntrack_drops = now.conntrack_drops - noted->was.conntrack_drops;
-		f->conntrack_clashes = now.conntrack_clashes - noted->was.conntrack_clashes;
+		f->conntrack_drops = counter_grown(noted->was.conntrack_drops, now.conntrack_drops);
+		f->conntrack_clashes =
+			counter_grown(noted->was.conntrack_clashes, now.conntrack_clashes);
 		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_count", &f->used, 1);
 		netns_sysctl_numbers(&ns, "net/netfilter/nf_conntrack_max", &f->limit, 1);
 	}
@@ -432,27 +437,33 @@ static void describe_listener(const struct why *why, const struct live_row *row,
 	}
 }
 
-/* Returns true if the row's namespace is gone and another one has its inode number. */
-static bool is_replaced(const struct live *l, const struct live_row *row)
+/*
+ * Returns true if no command for one namespace can be given for the row, because it is of several,
+ * or of one that is gone and whose inode number another one has.
+ */
+static bool is_placeless(const struct live *l, const struct live_row *row)
 {
 	struct owners *owners = live_parts(l).owners;
 	char now[OWNER_NETNS];
 
-	return owners && row->netns && *row->text[LIVE_NETNS] &&
-	       strcmp(owners_netns(owners, row->netns, now), row->text[LIVE_NETNS]);
+	if (row->one || !owners || !row->netns || !*row->text[LIVE_NETNS])
+		return row->one;
+	return strcmp(owners_netns(owners, row->netns, now), row->text[LIVE_NETNS]);
 }
 
 static void advise_row(const struct live *l, struct why *why, struct live_summary *s,
 		       const struct live_row *row, struct finding_facts *f)
 {
-	struct live_row former = *row;
+	const uint32_t one = row->one ? row->one : row->netns;
+	struct live_row placeless = *row;
+	char command[FINDING_COMMAND];
 	struct finding *finding = &s->finding[s->n_findings];
 	struct change change = {};
 	struct watch_sock sock;
 
-	if (is_replaced(l, row)) {
-		former.netns = 0;
-		row = &former;
+	if (is_placeless(l, row)) {
+		placeless.netns = 0;
+		row = &placeless;
 	}
 	if (!live_socket(l, row, &sock)) {
 		f->rcvbuf = sock.rcvbuf;
@@ -472,11 +483,13 @@ static void advise_row(const struct live *l, struct why *why, struct live_summar
 	if (s->n_findings >= LENGTH(s->finding) - TCP_FINDINGS ||
 	    findings_for_stage(row->stage, f, finding, &change))
 		return;
+	memcpy(command, finding->command, sizeof(command));
 	finding_enter_netns(finding, &change, live_parts(l).owners,
-			    *f->dnat.backend ? why->dnat_netns : row->netns);
-	if (row == &former) {
+			    *f->dnat.backend ? why->dnat_netns : one);
+	if (row == &placeless) {
 		snprintf(finding->netns, sizeof(finding->netns), "%s", row->text[LIVE_NETNS]);
-		finding_forget(finding);
+		if (strcmp(command, finding->command)) /* not of the whole host */
+			finding_forget(finding);
 	}
 	s->n_findings++;
 }

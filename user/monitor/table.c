@@ -163,8 +163,10 @@ static void merge(struct live_row *into, const struct live_row *row)
 
 	if (into->note != row->note)
 		into->note = NULL;
-	if (into->netns != row->netns)
+	if (into->netns != row->netns) {
+		into->one = into->netns ? into->netns : row->netns ? row->netns : into->one;
 		into->netns = 0;
+	}
 	live_counts_add(&into->counts, &row->counts);
 	if (row->burst.packets > into->burst.packets)
 		into->burst = row->burst;

@@ -86,6 +86,7 @@ struct live_row {
 	const char *note; /* one clause about the event, static, NULL: rows of several kinds */
 	uint64_t cookie;  /* socket with more than half of the packets, 0: no such socket */
 	uint32_t netns;	  /* the namespace's inode number, 0: unknown, or several namespaces */
+	uint32_t one;	  /* one of several namespaces, 0: they are not several */
 	struct live_counts counts;
 	struct live_burst burst; /* the largest burst of the merged rows */
 	uint64_t moved_ns; /* time of the last change, which the table's owner maintains */

@@ -231,6 +231,14 @@ CASE_WITH(namespaces, fake_begin, fake_end)
 	}
 	assert_string_equal(name, "late[600]");
 
+	/* it is searched for before a former name is shown */
+	fake_process(600, "elsewhere", 600, HOST, "0::/\n");
+	fake_process(601, "next", 601, 4026532600u, "0::/\n");
+	usleep(25000);
+	assert_true(owners_netns_searching(o, 4026532600u));
+	owners_tick(o);
+	assert_string_equal(owners_netns(o, 4026532600u, name), "next[601]");
+
 	/* not after an `ip netns add` that has not mounted its file yet ... */
 	fake_process(700, "ip",
 		     (unsigned)(clock_ns(CLOCK_BOOTTIME) / 1000000000 * sysconf(_SC_CLK_TCK)),
