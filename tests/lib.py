@@ -194,6 +194,20 @@ def kill_group(process):
         os.killpg(process.pid, signal.SIGKILL)
 
 
+def is_blocked(pid, number):
+    """Whether a process has blocked a signal."""
+    return int(re.search(r"SigBlk:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())[1], 16) >> number - 1 & 1
+
+
+@contextlib.contextmanager
+def standing_still(process):
+    """The process is stopped in the with block."""
+    process.send_signal(signal.SIGSTOP)
+    until(lambda: Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", 10, "it stops")
+    yield
+    process.send_signal(signal.SIGCONT)
+
+
 def finish(process):
     """Its result, once it has ended; nothing of its group is left."""
     with process:

@@ -218,7 +218,7 @@ static void assert_outcome(const struct remedy *r, enum remedy_outcome wanted)
 /* After a change: as before, nothing to judge by, better. */
 CASE(what_became_of_it)
 {
-	const struct look_spec spec = {.window_ns = SECOND / 4, .pid = space.pid};
+	const struct look_spec spec = {.window_ns = SECOND, .pid = space.pid};
 	static const enum mode modes[] = {LOSES, SILENT, READS};
 	static const enum remedy_outcome outcomes[] = {REMEDY_NO_HELP, REMEDY_NO_TRAFFIC,
 						       REMEDY_HELPED};

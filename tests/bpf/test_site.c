@@ -642,8 +642,8 @@ CASE(link_that_comes_late)
 	pthread_t other;
 
 	assert_int_equal(netdev_set_up(&lab.tx_ns, "v-tx", false), 0);
-	assert_int_equal(pthread_create(&other, NULL, set_up_late, NULL), 0);
 	begin = clock_now();
+	assert_int_equal(pthread_create(&other, NULL, set_up_late, NULL), 0);
 	assert_int_equal(open_kind(&k), 0);
 	took = clock_now() - begin;
 	pthread_join(other, NULL);

@@ -253,7 +253,8 @@ def traced_namespace_is_not_held():
     with Lab(NAME) as lab, tracing("--netns", lab.netns("tx"), f"udp port {PORT}") as t:
         ip("netns", "del", lab.netns("tx"))
         until(lambda: RX not in lab.do("rx", "ip", "-br", "link"), 20, "the peer's device is gone")
-        t.pass_intervals(2)
+        while "was deleted" not in (said := t.process.stderr.readline()):
+            assert said, t.process.wait(TIMEOUT)
         ip("netns", "add", lab.netns("tx"))
         lab.do("tx", "ip", "link", "set", "lo", "up")
         send(lab.netns("tx"), "127.0.0.1", 30)
@@ -692,7 +693,7 @@ def the_flow_limit_makes_the_losses():
 def udp_mem_is_restored_after_SIGKILL():
     with changing(UDP_MEM, "udp_mem", "--rate", "10k") as (process, before):
         os.kill(process.pid, signal.SIGKILL)
-        until(lambda: sysctl(UDP_MEM) == before, 1, "udp_mem is restored")
+        until(lambda: sysctl(UDP_MEM) == before, 10, "udp_mem is restored")
 
 
 @table([("and its owner", True), *first(0, [("alone", False)])])

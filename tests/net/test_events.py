@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (BINARY, PATIENCE, TIMEOUT, assert_valid, case, directory, first, main, pktledger,
-                 require, skip, table, thorough, until)
+                 require, skip, standing_still, table, thorough)
 from ends import PORT, drop, family_of, read_all, udp
 import test_chaos as chaos
 from traced import RX, TX, V4, V6, lab, send, sender, tracing
@@ -94,12 +94,8 @@ def test_what_finds_no_room_is_said():
     with lab(), directory() as path:
         with tracing("-w", str(path / "f.pcapng"), "--snaplen", "65535", "udp", "port",
                      str(PORT)) as t:
-            stat_file = Path(f"/proc/{t.process.pid}/stat")
-            t.process.send_signal(signal.SIGSTOP)
-            until(lambda: stat_file.read_text().rpartition(")")[2].split()[0] == "T", 10,
-                  "trace stops")
-            sent = send(V4, 15000, size=1400)
-            t.process.send_signal(signal.SIGCONT)
+            with standing_still(t.process):
+                sent = send(V4, 15000, size=1400)
             end = t.stop()["end"]
     missed = end["missed"]["without_sample"]
     assert end["dropped"] == sent, end

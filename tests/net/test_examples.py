@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, EVERYTHING, PATIENCE, ROOT, assert_ok, case, main, pktledger, require, table, together,
+from lib import (BINARY, EVERYTHING, PATIENCE, ROOT, assert_ok, case, is_blocked, main, pktledger, require, table, together,
                  until)
 
 SECONDS = 1.5  # what has not ended by then is told to
@@ -207,11 +207,12 @@ def make_files(directory):
     shutil.copy(f"{directory}/lost.pcapng", f"{directory}/there.pcap")
 
 
-def heeds_signals(pid):
+def heeds_signals(pid, watches):
+    """It waits for signals and, if it `watches`, has loaded its programs."""
     with contextlib.suppress(OSError):
         status = Path(f"/proc/{pid}/status").read_text()
-        blocked = int(re.search(r"SigBlk:\s*(\w+)", status)[1], 16)
-        return status.startswith("Name:\tpktledger\n") and blocked >> signal.SIGINT - 1 & 1
+        return status.startswith("Name:\tpktledger\n") and is_blocked(pid, signal.SIGINT) and (
+            not watches or "NoNewPrivs:\t1" in status)
     return False
 
 
@@ -227,7 +228,8 @@ def typed(line, directory):
         stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         start_new_session=True)
     try:
-        until(lambda: process.poll() is not None or heeds_signals(process.pid), 60, line)
+        until(lambda: process.poll() is not None or heeds_signals(
+            process.pid, endless and line in SHOWS), 60, line)
         out, err = process.communicate(timeout=seconds * PATIENCE)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGINT)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import PORT, do, drop, nft, nft_counters, send, shell
+from ends import PORT, do, drop, nft, nft_counters, send, shell, sysctl
 from labs import PORT as RUN_PORT
 from lib import assert_ran, first, main, pktledger, require, table
 from test_balance import EXPR
@@ -69,6 +69,7 @@ def of_arp(hook, way):
     """Answers to the sender, which are to it alone, or its questions."""
     with lab():
         drop(TX, hook, family="arp")
+        sysctl(TX, "net/ipv4/neigh/v-tx/retrans_time_ms", 60000)  # it asks once
         with tracing("--netns", TX) as t:
             shell(TX, "ip", "neigh", "flush", "dev", "v-tx", "nud", "all")
             send(TX, V4, 1)

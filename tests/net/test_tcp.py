@@ -356,7 +356,9 @@ def lost_in_a_bridge():
         nft(bridge, rule("forward", DATA, 20, "bridge"))
         tcp, end = balance_of(300000)
         packets, _ = dropped(bridge)
-    assert packets > 0 and stages(tcp) == {"netfilter": packets}, (packets, tcp)
+    # on a slow host TCP probes with a copy, which nobody needs
+    assert tcp["lost_here"] > 0 and stages(tcp) == {"netfilter": tcp["lost_here"]}, (packets, tcp)
+    assert 0 <= packets - tcp["lost_here"] - tcp["not_resent"] <= tcp["spurious"], (packets, tcp)
     assert end["dropped"] == packets, end
 
 
@@ -370,7 +372,7 @@ def of_iperf3(control):
         with balancing() as t:
             with inside(RX), subprocess.Popen(["iperf3", "-s", "-1", "--forceflush", "-p", str(PORT)],
                                               stdout=subprocess.PIPE, text=True) as reader:
-                until(lambda: "listening" in reader.stdout.readline(), 5, "iperf3 listens")
+                until(lambda: "listening" in reader.stdout.readline(), 20, "iperf3 listens")
                 told = json.loads(do(TX, "iperf3", "-c", V4, "-p", str(PORT), "-C", control, "-n", "20M",
                                      "-P", "4", "-J"))
                 reader.communicate(timeout=10 * PATIENCE)
@@ -486,12 +488,12 @@ def acknowledgments_are_lost_elsewhere(address):
         with balancing("--netns", TX) as t:
             with connect(address) as sock:
                 sock.sendall(bytes(1000))
-                until(lambda: not unacknowledged(sock), 5, "an acknowledgment")
+                until(lambda: not unacknowledged(sock), 20, "an acknowledgment")
                 nft(RX, rule("output", f"tcp sport {PORT}", 1))
                 sock.sendall(bytes(1000))
-                until(lambda: timeouts(sock) > 1, 5, "retransmissions")
+                until(lambda: timeouts(sock) > 1, 20, "retransmissions")
                 nft(RX, "flush ruleset")
-                until(lambda: not unacknowledged(sock), 5, "an acknowledgment")
+                until(lambda: not unacknowledged(sock), 20, "an acknowledgment")
                 again = resent(TX)
             tcp = summed(t.stop())
     assert again > 1 and tcp["retransmitted"] == tcp["undecided"] == again, (again, tcp)
@@ -508,11 +510,11 @@ def closed_by_reset(lost):
         with connect(V4) as sock:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             sock.sendall(bytes(40000))
-            until(lambda: not unacknowledged(sock), 5, "all is there")
+            until(lambda: not unacknowledged(sock), 20, "all is there")
             if lost:
                 nft(RX, rule("input", DATA, 1))
             sock.sendall(bytes(10000))
-            until(lambda: lost or not unacknowledged(sock), 5, "all is there")
+            until(lambda: lost or not unacknowledged(sock), 20, "all is there")
             truth = list(info(sock))
         tcp = assert_balance(t.stop(), truth, 50000, resent(TX))
     assert tcp["verdict"] == ("this_host" if lost else "none_seen"), tcp
@@ -619,7 +621,7 @@ def lost_without_an_event():
         with connect(V4) as sock:
             with stolen(RX, "v-rx"):
                 sock.sendall(bytes(1000))
-                until(lambda: info(sock)[2], 5, "a retransmission")
+                until(lambda: info(sock)[2], 20, "a retransmission")
             read_to_the_end(sock)
         document = t.stop()
         assert t.process.returncode == BROKEN, t.process.returncode
@@ -710,7 +712,7 @@ class Peer(threading.Thread):
         if place in self.twice and data:
             self.twice.remove(place)
             return
-        sack = struct.pack(f"!BBBB{len(block)}I", 1, 1, 5, 2 + 4 * len(block), *block)
+        sack = struct.pack(f"!BBBB{len(block)}I", 1, 1, 20, 2 + 4 * len(block), *block)
         self.say(packet, 0x11 if flags & 1 and not block else 0x10, sack if block else b"")
 
     def say(self, packet, flags, options):
@@ -801,7 +803,7 @@ def beyond(lose, twice):
                 sock.sendall(bytes(Peer.SEGMENT))
             until(lambda: (peer.lost, peer.doubled) >= (len(lose), len(twice)), 5,
                   "what was lost and what came twice")
-            until(lambda: not unacknowledged(sock), 5, "all is there")
+            until(lambda: not unacknowledged(sock), 20, "all is there")
             truth = list(info(sock))
         tcp = summed(t.stop())
     # on a busy host TCP sends more twice, and the peer says so
@@ -829,7 +831,7 @@ def what_is_too_large_with_its_options():
         with peer.connection() as sock:
             for _ in paced(10, pause=0.002):  # or the send buffer fills
                 sock.sendall(bytes(Peer.SEGMENT))
-            until(lambda: timeouts(sock) > 2, 5, "all is not there for long")
+            until(lambda: timeouts(sock) > 2, 20, "all is not there for long")
         document = t.stop()
     summed(document)
     assert_findings(document["end"]["findings"], "tcp-black-hole")
@@ -885,7 +887,7 @@ def beyond_a_device_that_is_gone():
         with tun(TX) as device, Peer(device, [3]) as peer, peer.connection(reset=True) as sock:
             for _ in paced(9):
                 sock.sendall(bytes(Peer.SEGMENT))
-            until(lambda: info(sock)[2] and not unacknowledged(sock), 5, "a retransmission")
+            until(lambda: info(sock)[2] and not unacknowledged(sock), 20, "a retransmission")
         tcp = summed(t.stop())
     assert tcp["spurious"] == peer.doubled and not tcp["downstream"], tcp
     assert tcp["undecided_why"] == [{"why": "interface", "segments": 1}], tcp
@@ -988,7 +990,7 @@ def by_stage():
             device.write(segment(peer, PORT, 100 + (1 << 30), theirs, 0x10, b"", b"xx"))
             for _ in range(3):
                 device.write(segment(peer, PORT + 1, 1, 1, 0x10, b"", b"xx"))
-            until(lambda: counter(TX, "Tcp:OutRsts") >= 3, 5, "answers to the last ones")
+            until(lambda: counter(TX, "Tcp:OutRsts") >= 3, 20, "answers to the last ones")
             ofo_drop, pruned = counter(TX, "TcpExt:TCPOFODrop"), counter(TX, "TcpExt:OfoPruned")
             shown = do(TX, "ss", "-tmnH", "sport", "=", f":{PORT}", "and", "dport", "=", f":{peer}")
         document = t.stop()
@@ -1117,7 +1119,10 @@ def of_senders_elsewhere():
                 if not again:
                     packets, _ = dropped(TX)
                     do(TX, "nft", "flush", "ruleset")
-                    time.sleep(0.3)  # the first drop makes it look for what comes
+                    t.until(packets)
+                    begun = time.monotonic()
+                    t.pass_intervals(3)  # the first drop makes it look for what comes
+                    time.sleep(max(0, begun + 0.3 - time.monotonic()))  # the shortest stall that is asked for
             received = 0
             while received < 9 * size:
                 received += len(connection.recv(1 << 16))
@@ -1164,7 +1169,7 @@ def behind_the_end():
             came = counter(TX, "Tcp:InSegs")
             for _ in range(3):
                 device.write(segment(peer, PORT, 100, theirs + 1, 0x11, b"", bytes(1000)))
-            until(lambda: counter(TX, "Tcp:InSegs") >= came + 3, 5, "all three")
+            until(lambda: counter(TX, "Tcp:InSegs") >= came + 3, 20, "all three")
             document = t.stop()
     tcp = summed(document)
     assert tcp["received"] == 0 and tcp["verdict"] == "none_seen", tcp
@@ -1340,7 +1345,7 @@ def accept_queue_not_full(findings):
             came = counter(TX, "Tcp:InSegs")
             for port in range(7000, 7020):
                 device.write(segment(port, PORT, 99, 0, 0x02))
-            until(lambda: counter(TX, "Tcp:InSegs") >= came + 20, 5, "all SYNs")
+            until(lambda: counter(TX, "Tcp:InSegs") >= came + 20, 20, "all SYNs")
             refused, sent = counter(TX, "TcpExt:ListenDrops"), counter(TX, "TcpExt:TCPMD5NotFound")
             document = t.stop()
     tcp = document["end"]["tcp"]

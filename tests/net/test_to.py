@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import counter, family_of, inside, nft
 from labs import COUNT, EACH, PORT, TARGET, Hosts, numbered, share
 from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_balanced, assert_counters_agree,
-                 assert_error, assert_valid, bounded, case, crowded, directory, finish, first, is_suppressed,
-                 lost, main, table, thorough, together, until)
+                 assert_error, assert_valid, bounded, case, crowded, directory, finish, first, is_blocked,
+                 is_suppressed, lost, main, table, thorough, together, until)
 
 FAILED, UNABLE = 1, 3
 
@@ -527,7 +527,7 @@ def a_second_signal_kills_who_waits_for_an_answer(answer):
             bounded(hosts.start("a", "run", "--to", TARGET[4], "--insecure", *SHORT)) as client:
         until(lambda: any(message["type"] == "plan" for message in heard), 10, "no plan came")
         client.send_signal(signal.SIGTERM)
-        time.sleep(0.5)  # it goes on waiting
+        until(lambda: not is_blocked(client.pid, signal.SIGTERM), 5, "the next signal kills")
         assert client.poll() is None, client.communicate()
         client.send_signal(signal.SIGTERM)
         assert client.wait(5 * PATIENCE) == -signal.SIGTERM
@@ -555,7 +555,7 @@ def who_is_let_in_and_rests():
         begun = time.monotonic()
         result = hosts.run(*SHORT, "-j")
         assert result.status == 0 and result.json["end"]["delivered"] == 100, result
-        assert time.monotonic() - begun < 10 * PATIENCE
+        assert time.monotonic() - begun < 60 * PATIENCE  # a client that is not asked stays for 120 s
         answers = [ask(client, type="time")]
         while answers[-1] == "busy":
             answers.append(ask(client))
@@ -605,14 +605,14 @@ def nobody_to_talk_to(answer, words):
 def a_route_is_missing_for_a_moment():
     """At a high rate, many sends in a row fail: what counts is for how long."""
     way = "default", "via", "198.18.7.254"
-    with Hosts() as hosts, hosts.serve(), hosts.client("-r", "20k", "-t", "1.5", "-q") as client:
+    with Hosts() as hosts, hosts.serve(), hosts.client("-r", "20k", "-t", "60", "-q") as client:
         client.until_sent(2000)
         hosts.do("a", "ip", "route", "del", *way)
         try:
             until(lambda: counter(hosts.netns("a"), "Ip:OutNoRoutes") > 1500, 10, "1500 refused sends")
         finally:
             hosts.do("a", "ip", "route", "add", *way)
-        document, result = client.finish()
+        document, result = client.finish(number=signal.SIGINT)
     end = document["end"]
     assert result.status == 0 and end["balanced"] and end["refused"] > 1500, (result.err, end)
 

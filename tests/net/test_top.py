@@ -86,6 +86,7 @@ class Screen:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self.pid = 0
+                self.read()  # what it wrote last
                 return os.waitstatus_to_exitcode(status)
         raise AssertionError("does not end")
 

@@ -18,7 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lib import (EVERYTHING, PATIENCE, TIMEOUT, assert_ok, assert_valid, case, exclusive, first,
-                 main, paced, pktledger, require, started, table, thorough, until)
+                 main, paced, pktledger, require, standing_still, started, table, thorough,
+                 until)
 import ends
 from ends import PORT, counter, datagram, do, family_of, ip4, mac_of, raw, read_all, sysctl, tun, udp
 from test_owners import receiver
@@ -207,7 +208,8 @@ def more_flows_than_room(reads):
 def ends_by_a_count(options, exact):
     """Five of those that are lost; whoever counts intervals ends with the one that has the fifth."""
     with lab(), tracing("-n", RX, "-c", "5", *options, f"udp port {PORT}") as t:
-        assert send(V4, 20) == 20
+        with standing_still(t.process):  # else it may end before all are sent
+            assert send(V4, 20) == 20
         assert t.process.wait(TIMEOUT) == 0
         document = t.stop()
         assert len(document.get("drops", [])) == (5 if exact else 0), document
