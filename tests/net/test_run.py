@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import drop, ip4, raw, send
@@ -360,12 +361,15 @@ def fragments_of_others_with_the_same_id():
 
 @table(first(1, [(name, getattr(signal, name)) for name in ("SIGINT", "SIGTERM", "SIGHUP")]))
 def ledger_closed_after(number):
-    with telling("run", "--json-lines", "-I", "50ms", "--duration", "60", "--rate", "50k") as process:
-        process.until_sent()
-        document, result = process.finish(number=number)
-    assert_ok(result)
-    assert document["end"]["interrupted"] is True
-    assert_balanced(document)
+    def attempt():
+        with telling("run", "--json-lines", "-I", "50ms", "--duration", "60", "--rate", "50k") as process:
+            process.until_sent()
+            document, result = process.finish(number=number)
+        return SimpleNamespace(status=result.status, err=result.err, json=document)
+
+    result = assert_ok(observed(attempt))
+    assert result.json["end"]["interrupted"] is True
+    assert_balanced(result.json)
 
 
 @table(first(2, [("a rate", ["-r", "50"], 10**10, None), ("no limit", ["--rate", "max"], None, 10**6),
