@@ -272,16 +272,20 @@ def fragments_in_any_order(to):
 @case
 def fragments_that_wait_in_a_queue():
     """A first fragment that is sent again while it waits in a queue of the sender is still one datagram."""
-    with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock, balancing(EXPR) as t:
-        need(TX, *"tc qdisc add dev v-tx root tbf rate 200kbit burst 2k limit 1m".split())
-        with fragment_sender(V4, (RX, "v-rx")) as (frames, sender):
-            for ident in range(1, 7):
-                head, tail = frames(ident)
-                for frame in (head, head, tail):
-                    sender.send(frame)
-                    time.sleep(0.003)
-        assert_read(sock, 6)
-        assert_balance(t.stop(), 6, 6)
+    def attempt():
+        with lab(), udp(RX, socket.AF_INET, ("", PORT)) as sock, balancing(EXPR) as t:
+            need(TX, *"tc qdisc add dev v-tx root tbf rate 200kbit burst 2k limit 1m".split())
+            with fragment_sender(V4, (RX, "v-rx")) as (frames, sender):
+                for ident in range(1, 7):
+                    head, tail = frames(ident)
+                    for frame in (head, head, tail):
+                        sender.send(frame)
+                        time.sleep(0.003)
+            assert_read(sock, 6)
+            return t.stop()
+
+    # a timer sends, in the context of any process: the host may hide the arrival of a last fragment
+    assert_balance(observed(attempt, lambda document: document["end"]["unaccounted"] < 0), 6, 6)
 
 
 def send_at_once(sock, pairs):
