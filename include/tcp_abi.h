@@ -105,7 +105,7 @@ struct tcp_counted {
 	__u64 retrans; /* Tcp:RetransSegs */
 	__u64 failed;  /* TcpExt:TCPRetransFail */
 	__u64 syn;     /* TcpExt:TCPSynRetrans */
-	__u64 cookie;  /* of the namespace, whose number may have been another one's */
+	__u64 cookie;  /* net_cookie of the namespace */
 };
 
 /* A range that was dropped after it left its sender, keyed by its start. */

@@ -216,8 +216,8 @@ struct followed {
 /* Maximum delay in ns of a fragment that comes twice or before the first one. */
 #define FRAGMENT_CLOSE 1000000000LL
 /*
- * The same for two copies of a first fragment that leave the host. No probe sees whether the
- * datagram was complete, so that a sender may use its ID again.
+ * The same for two copies of a first fragment that leave the host. No probe sees when that datagram
+ * is complete, and a sender may then use the ID for another one.
  */
 #define FRAGMENT_AT_ONCE 1000000LL
 

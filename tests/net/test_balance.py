@@ -280,7 +280,7 @@ def fragments_that_wait_in_a_queue():
                     head, tail = frames(ident)
                     for frame in (head, head, tail):
                         sender.send(frame)
-                        time.sleep(0.003)
+                        time.sleep(0.003)  # longer than FRAGMENT_AT_ONCE
             assert_read(sock, 6)
             return t.stop()
 

@@ -225,6 +225,12 @@ def namespaces_deleted():
     assert_balanced(document)
 
 
+def await_deleted(trace):
+    """Until it says that what it traces was deleted."""
+    while "was deleted" not in (said := trace.process.stderr.readline()):
+        assert said, trace.process.wait(TIMEOUT)
+
+
 @table(first(1, [
     ("interface", ["-i", TX], "ip link del"), ("namespace", ["--netns", f"{NAME}-tx"], "down"),
     ("namespace and counters", ["--netns", f"{NAME}-tx", "--counters"], "down")]))
@@ -234,10 +240,7 @@ def traced_thing_removed(args, how):
             pktledger("lab", "down", NAME)
         else:
             lab.do("tx", *how.split(), TX)
-        said = ""
-        while "was deleted" not in said:
-            said = trace.process.stderr.readline()
-            assert said, trace.process.wait(TIMEOUT)
+        await_deleted(trace)
         _, result = trace.finish(number=signal.SIGINT)
     assert result.status == OK, result
     assert "was deleted" not in result.err, result
@@ -253,8 +256,7 @@ def traced_namespace_is_not_held():
     with Lab(NAME) as lab, tracing("--netns", lab.netns("tx"), f"udp port {PORT}") as t:
         ip("netns", "del", lab.netns("tx"))
         until(lambda: RX not in lab.do("rx", "ip", "-br", "link"), 20, "the peer's device is gone")
-        while "was deleted" not in (said := t.process.stderr.readline()):
-            assert said, t.process.wait(TIMEOUT)
+        await_deleted(t)
         ip("netns", "add", lab.netns("tx"))
         lab.do("tx", "ip", "link", "set", "lo", "up")
         send(lab.netns("tx"), "127.0.0.1", 30)

@@ -17,8 +17,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from lib import (BINARY, EVERYTHING, PATIENCE, ROOT, assert_ok, case, is_blocked, main, pktledger, require, table, together,
-                 until)
+from lib import (BINARY, EVERYTHING, PATIENCE, ROOT, assert_ok, case, is_blocked, main, pktledger, require, table,
+                 together, until)
 
 SECONDS = 1.5  # what has not ended by then is told to
 # These are not run: why. Their options are looked at all the same.
@@ -208,7 +208,7 @@ def make_files(directory):
 
 
 def heeds_signals(pid, watches):
-    """It waits for signals and, if it `watches`, has loaded its programs."""
+    """Whether a program waits for signals and, if it `watches`, has loaded its BPF programs."""
     with contextlib.suppress(OSError):
         status = Path(f"/proc/{pid}/status").read_text()
         return status.startswith("Name:\tpktledger\n") and is_blocked(pid, signal.SIGINT) and (
@@ -228,8 +228,8 @@ def typed(line, directory):
         stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         start_new_session=True)
     try:
-        until(lambda: process.poll() is not None or heeds_signals(
-            process.pid, endless and line in SHOWS), 60, line)
+        watches = endless and line in SHOWS
+        until(lambda: process.poll() is not None or heeds_signals(process.pid, watches), 60, line)
         out, err = process.communicate(timeout=seconds * PATIENCE)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGINT)

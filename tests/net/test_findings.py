@@ -20,8 +20,8 @@ import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from ends import (PORT, SO_RCVBUFFORCE, XDP_GENERIC, counter, do, drop, family_of, inside, ip4, mac_of, nft, nft_counters,
-                  raw, read_all, repeating, send, shell, sysctl, udp, verdict, xdp)
+from ends import (PORT, SO_RCVBUFFORCE, XDP_GENERIC, counter, do, drop, family_of, inside, ip4, mac_of, nft,
+                  nft_counters, raw, read_all, repeating, send, shell, sysctl, udp, verdict, xdp)
 from labs import Hosts
 import test_troubleshooting as stories
 from lib import (BINARY, EVERYTHING, assert_findings, assert_ok, case, directory, exclusive,

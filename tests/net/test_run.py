@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from ends import drop, ip4, raw, send
 from labs import Lab
 from lib import (EVERYTHING, TIMEOUT, assert_balanced, assert_counters_agree, assert_ok, case, exclusive,
-                 exclusive_rows, first, lost, main, observed, pktledger, require, run, started, table, telling, thorough)
+                 exclusive_rows, first, lost, main, observed, pktledger, require, run, started, table, telling,
+                 thorough)
 
 TIMES = 10 if EVERYTHING else 1  # each fault
 MATRIX_COUNT = 1000000 if EVERYTHING else 10000

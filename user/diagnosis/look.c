@@ -16,7 +16,7 @@
 /* Counters of a namespace. */
 struct space {
 	uint32_t inum;
-	uint64_t cookie; /* netns_cookie(), because inode numbers are reused */
+	uint64_t cookie; /* netns_identity() */
 	bool now_read; /* read in this pass, so the namespace still exists */
 	bool entered;  /* could be read in the first pass */
 	struct counters base, now;
@@ -105,11 +105,11 @@ static int read_space(void *arg, const struct netns *ns)
 	const struct counters_scope scope = {FACTS_HERE, to_enter(k, ns), NULL, WATCHED};
 	struct space *s = space_of(k, ns->inum);
 	struct counters *to;
-	uint64_t cookie = 0;
+	uint64_t cookie;
 
 	if (!s || s->now_read || (k->again && !s->entered))
 		return 0;
-	netns_cookie(to_enter(k, ns), &cookie); /* since Linux 5.14 */
+	cookie = netns_identity(to_enter(k, ns));
 	if (k->again && s->cookie != cookie)	/* another namespace with this inode number */
 		return 0;
 	s->cookie = cookie;

@@ -63,7 +63,7 @@ enum loaded { LOADED_OTHER, LOADED_PROTOCOL, LOADED_DPORT };
 
 struct place {
 	uint32_t inum;
-	uint64_t cookie;	      /* netns_cookie(), because inode numbers are reused */
+	uint64_t cookie;	      /* netns_identity() */
 	struct list before, after;    /* struct nft_rule; `before` is sorted */
 	uint64_t before_at, after_at; /* clock_now() */
 	bool late, failed, legacy;    /* failed: there is no first list to compare with */
@@ -631,9 +631,8 @@ static void free_lists(struct place *p)
 bool nftrules_note(struct nftrules *n, uint32_t inum, const struct netns *ns, bool late)
 {
 	struct place *p = find(n, inum);
-	uint64_t cookie = 0;
+	const uint64_t cookie = netns_identity(ns);
 
-	netns_cookie(ns, &cookie); /* since Linux 5.14 */
 	if (p && p->cookie == cookie)
 		return false;
 	if (p)

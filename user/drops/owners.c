@@ -2,8 +2,8 @@
 /*
  * Known objects by number: sockets and the processes that hold them, network namespaces, cgroups
  * and processes with their location, and bound addresses. An answer is valid for FRESH_NS, that
- * about a namespace for SPACE_NS. If an answer about a socket or a namespace is older or
- * missing, the object is requested for the next walk, which handles all requests.
+ * about a namespace for SPACE_NS. If an answer about a socket or a namespace is older or missing,
+ * the object is requested for the next walk, which handles all requests.
  */
 #include "drops/owners.h"
 

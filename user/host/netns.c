@@ -359,6 +359,14 @@ int netns_cookie(const struct netns *ns, uint64_t *cookie)
 	return ret;
 }
 
+uint64_t netns_identity(const struct netns *ns)
+{
+	uint64_t cookie = 0;
+
+	netns_cookie(ns, &cookie);
+	return cookie;
+}
+
 /*
  * A namespace already visited, identified by the inode number of its /proc/PID/net/dev, which any
  * process may read.

@@ -43,6 +43,12 @@ void netns_open_sysfs(struct netns *ns);
 int netns_cookie(const struct netns *ns, uint64_t *cookie);
 
 /*
+ * Returns the cookie, 0 if the kernel has none. The inode number does not identify a namespace for
+ * long, because the kernel gives the number of a namespace that is gone to the next one.
+ */
+uint64_t netns_identity(const struct netns *ns);
+
+/*
  * Calls visit() for each namespace that has a name in NETNS_DIR or a process in it, until visit()
  * returns 1 (0 or -errno: continue). Named namespaces may be visited twice. `ns` has no sysfs mount
  * and is closed afterwards. Returns 1, or 0, or -N if N namespaces have no readable process (they

@@ -196,14 +196,12 @@ int live_netns(const struct live_spec *spec, struct netns *ns, struct error *err
  */
 int live_netns_again(const struct live *l, struct netns *ns)
 {
-	uint64_t cookie = 0, inum;
+	uint64_t inum;
 	int rc = netns_open(ns, l->spec.netns, &(struct error){});
 
 	if (rc == -ENOENT && l->spec.owners && !num_u64(l->spec.netns, 1, UINT32_MAX, &inum))
 		rc = owners_netns_open(l->spec.owners, (uint32_t)inum, ns, &(struct error){});
-	if (!rc)
-		netns_cookie(ns, &cookie);
-	if (rc || (ns->inum == l->parts.netns && cookie == l->cookie))
+	if (rc || (ns->inum == l->parts.netns && netns_identity(ns) == l->cookie))
 		return rc;
 	netns_close(ns);
 	return -ENOENT;
@@ -228,7 +226,7 @@ static int resolve_places(struct live *l, struct watch_spec *out, struct error *
 	if (rc)
 		return rc;
 	out->cfg.netns = ns.inum;
-	netns_cookie(&ns, &l->cookie);
+	l->cookie = netns_identity(&ns);
 	if (spec->ifname) {
 		ifindex = nl_ifindex(&ns, spec->ifname);
 		if (ifindex > 0)

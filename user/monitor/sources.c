@@ -662,13 +662,9 @@ static void sample_rates(const struct sources *s, struct space *x, const struct 
  * vanish at any time. */
 static void check_space(struct sources *s, uint32_t inum, const struct netns *ns, unsigned what)
 {
-	uint64_t cookie = 0;
+	struct space *x = space_of(s, inum, inum ? netns_identity(ns) : 0);
 	struct counters *c;
-	struct space *x;
 
-	if (inum)
-		netns_cookie(ns, &cookie); /* since Linux 5.14 */
-	x = space_of(s, inum, cookie);
 	if (!x)
 		return;
 	x->found = true;

@@ -163,8 +163,11 @@ static void merge(struct live_row *into, const struct live_row *row)
 
 	if (into->note != row->note)
 		into->note = NULL;
+	if (!into->one)
+		into->one = row->one;
 	if (into->netns != row->netns) {
-		into->one = into->netns ? into->netns : row->netns ? row->netns : into->one;
+		if (!into->one)
+			into->one = into->netns ? into->netns : row->netns;
 		into->netns = 0;
 	}
 	live_counts_add(&into->counts, &row->counts);

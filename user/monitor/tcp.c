@@ -83,7 +83,7 @@ static const char *const counter_names[] = {
 
 struct space {
 	uint32_t netns;
-	uint64_t cookie; /* netns_cookie(), because inode numbers are reused */
+	uint64_t cookie; /* netns_identity() */
 	struct counters counters;
 	struct tcp_counted counted[2]; /* events just before the counters were read and just
 					* after */
@@ -124,7 +124,7 @@ static void read_space(struct tcp_account *a, struct space *s, uint32_t netns, b
 	if (owners_netns_open(owners, netns, &ns, &(struct error){}))
 		return;
 	scope.ns = &ns;
-	netns_cookie(&ns, &s->cookie); /* since Linux 5.14 */
+	s->cookie = netns_identity(&ns);
 	for (unsigned i = 0; i < (compared ? READINGS : 1); i++) {
 		counters_free(&s->counters);
 		s->counted[0] = events_of(a, s);
